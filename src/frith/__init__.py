@@ -1,0 +1,63 @@
+"""Differentially private decision forests, from a laptop to a cluster.
+
+>>> import frith
+>>> "RandomDecisionForestClassifier" in dir(frith)
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from frith.domain import Categorical, Domain, Numeric, Person
+    from frith.engines import open_table
+    from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning
+    from frith.forest import Forest
+    from frith.learners import RandomDecisionForestClassifier
+    from frith.privacy import Budget, Guarantee, Ledger
+
+# Names are imported when first used, so that `import frith` and the command line start fast.
+_HOMES = {
+    "Budget": "frith.privacy",
+    "BudgetExceeded": "frith.errors",
+    "Categorical": "frith.domain",
+    "Domain": "frith.domain",
+    "Forest": "frith.forest",
+    "FrithError": "frith.errors",
+    "Guarantee": "frith.privacy",
+    "Ledger": "frith.privacy",
+    "Numeric": "frith.domain",
+    "Person": "frith.domain",
+    "PrivacyLeakWarning": "frith.errors",
+    "RandomDecisionForestClassifier": "frith.learners",
+    "open_table": "frith.engines",
+}
+__all__ = [
+    "Budget",
+    "BudgetExceeded",
+    "Categorical",
+    "Domain",
+    "Forest",
+    "FrithError",
+    "Guarantee",
+    "Ledger",
+    "Numeric",
+    "Person",
+    "PrivacyLeakWarning",
+    "RandomDecisionForestClassifier",
+    "open_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'frith' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

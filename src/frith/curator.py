@@ -1,0 +1,150 @@
+"""The door: the only object that holds an engine and the only one that sees an exact number.
+
+A learner asks the curator; the curator computes what the question costs, charges it, and only then
+reads records and draws noise. What comes back is a release, and whatever is done with releases is
+post-processing: free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.engines.base import Engine
+from frith.errors import TooManyCells
+from frith.kernels import MAX_CELLS, Kernel, RecordCount
+from frith.privacy.budget import Budget, Meter
+from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
+from frith.privacy.ledger import Ledger, Receipt
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from frith.privacy.sources import ExactSource, Noise, OpenDPSource, Source
+
+Progress = Callable[[str], None]
+"""Called with the purpose of each pass as it begins: passes are public, records are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Noisy sums, and the variance of the noise on each of them."""
+
+    values: NDArray[np.int64]
+    variance: float
+
+
+class Curator:
+    """Answers questions about one table within one budget.
+
+    Privacy
+    -------
+    Every release of one curator together is (epsilon, delta)-DP for its budget. Each question is
+    answered by a mechanism calibrated to `share * budget.total` and to the kernel's own sensitivity
+    times m, the most records of the protected unit (1 for records). The meter keeps the sum of
+    charges within the total, which is a valid filter for adaptively chosen questions in pure
+    epsilon and in rho. A ledger, if there is one, is charged the whole budget once, before the
+    first record is read.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        budget: Budget,
+        *,
+        ledger: Ledger | None = None,
+        purpose: str = "release",
+        progress: Progress | None = None,
+    ):
+        self.domain: Domain = engine.domain
+        self.budget = budget
+        self.receipt: Receipt | None = None
+        self._engine = engine
+        self._meter = Meter(budget)
+        self._source: Source = ExactSource() if budget.is_exact else OpenDPSource()
+        self._ledger, self._purpose = ledger, purpose
+        self._progress = progress or (lambda purpose: None)
+        self._asked: list[Question] = []
+        self._assumptions: list[str] = [*engine.assumptions]
+        if self.domain.learned:
+            self._assumptions.append("domain learned from the data: not covered")
+
+    @property
+    def is_exact(self) -> bool:
+        return self.budget.is_exact
+
+    @property
+    def remaining_share(self) -> Fraction:
+        """What is left of the budget, as a share of the whole."""
+        return self._meter.remaining / self.budget.total
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the releases promise: the whole budget, whatever part of it was used."""
+        person = self.domain.person
+        return Guarantee(
+            self.budget.epsilon,
+            self.budget.delta,
+            RECORD if person is None else person_neighbors(person.records),
+            tuple(self._assumptions),
+            tuple(self._asked),
+        )
+
+    def noisy_counts(self, kernel: Kernel, share: Fraction, purpose: str) -> Release:
+        """The kernel's sums with integer noise, for `share` of the budget."""
+        cells = math.prod(kernel.shape)
+        if cells > MAX_CELLS:
+            raise TooManyCells(
+                f"{purpose}: {cells:,} cells, and at most {MAX_CELLS:,} can be asked at once; "
+                "use fewer or lower trees, or group the values of large attributes"
+            )
+        noise = self._noise(kernel, share)
+        self._charge(share)
+        self._asked.append(_question(purpose, noise, share, cells))
+        self._progress(purpose)
+        sums = self._engine.aggregate(kernel)
+        values = self._source.perturb(sums, noise, self._engine.threads)
+        return Release(values, 0.0 if self.is_exact else noise.variance)
+
+    def records(self, share: Fraction) -> int:
+        """The number of records, at least 1: as declared, else noisy for `share` of the budget."""
+        if self.domain.records is not None:
+            self._assume("the declared number of records is public")
+            return max(1, self.domain.records)
+        return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
+
+    def derive(self, column: Any) -> None:
+        """Have the engine keep a derived column, where it can."""
+        self._engine.derive(column)
+
+    def _noise(self, kernel: Kernel, share: Fraction) -> Noise:
+        amount, most = share * self.budget.total, self._records_per_unit
+        if self.budget.unit == "rho":
+            return DiscreteGaussian(amount, kernel.l2_squared * most**2)
+        return DiscreteLaplace(amount, kernel.l1 * most)
+
+    @property
+    def _records_per_unit(self) -> int:
+        return 1 if self.domain.person is None else self.domain.person.records
+
+    def _charge(self, share: Fraction) -> None:
+        """Pay first: the meter for this question, and the ledger once for all of them."""
+        self._meter.charge(share * self.budget.total)
+        if self._ledger is not None and self.receipt is None:
+            self.receipt = self._ledger.charge(self.budget, self._purpose)
+
+    def _assume(self, text: str) -> None:
+        if text not in self._assumptions:
+            self._assumptions.append(text)
+
+
+def _question(purpose: str, noise: Noise, share: Fraction, cells: int) -> Question:
+    if isinstance(noise, DiscreteLaplace):
+        return Question(purpose, "discrete Laplace", share, noise.sensitivity, noise.scale, cells)
+    return Question(
+        purpose, "discrete Gaussian", share, noise.sensitivity_squared, noise.scale, cells
+    )

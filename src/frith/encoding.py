@@ -1,0 +1,349 @@
+"""Raw Arrow columns in, small integer codes out, by the public domain alone.
+
+Encoding is total: whatever a column holds, every record gets a code, because an exception on a
+value would be an answer about a person. What can raise is the *shape* of a table: a column that is
+not there, or one whose declared type (a date, a list) has no place in a domain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from frith.domain import Attribute, Categorical, Domain, Numeric, spelling
+from frith.errors import DataError
+from frith.jit import compiled
+
+Columns = Callable[[str], pa.ChunkedArray]
+"""Gives a named column of a table, or raises `DataError` if the table has none."""
+
+_NUMBER = (
+    r"^\s*[+-]?((\d{1,300}(\.\d{0,300})?|\.\d{1,300})([eE][+-]?\d{1,3})?|inf|Inf|INF|infinity|Infinity)\s*$"
+)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Encoded records: one row of attribute codes and one label code each.
+
+    `derived` holds further integer columns, by the column kernel that makes them. Columns of
+    attributes that were not asked for are zero.
+    """
+
+    codes: NDArray[Any]
+    labels: NDArray[Any]
+    derived: dict[Any, NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def encode_records(
+    columns: Columns, domain: Domain, attributes: Iterable[int] | None = None, threads: int = 1
+) -> tuple[Batch, NDArray[np.bool_]]:
+    """Encode labelled records; those without a known label are left out, as the mask tells."""
+    labels = encode_label(columns(domain.label.name), domain.label)
+    known = labels >= 0
+    keep = None if known.all() else known
+    codes = encode_attributes(columns, domain, len(labels), attributes, keep, threads)
+    return Batch(codes, labels[known].astype(domain.label_type)), known
+
+
+def encode_attributes(
+    columns: Columns,
+    domain: Domain,
+    rows: int,
+    attributes: Iterable[int] | None = None,
+    keep: NDArray[np.bool_] | None = None,
+    threads: int = 1,
+) -> NDArray[Any]:
+    """The matrix of codes, one column at a time, so that one raw column is alive a thread."""
+    wanted = list(range(len(domain.attributes)) if attributes is None else attributes)
+    kept = rows if keep is None else int(keep.sum())
+    make = np.empty if len(wanted) == len(domain.attributes) else np.zeros
+    codes = make((kept, len(domain.attributes)), dtype=domain.code_type)
+
+    def fill(j: int) -> None:
+        attribute = domain.attributes[j]
+        encode_column(columns(attribute.name), attribute, codes[:, j], keep)
+
+    if threads > 1 and kept > 10_000:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(fill, wanted))
+    else:
+        for j in wanted:
+            fill(j)
+    return codes
+
+
+def encode_column(
+    column: pa.ChunkedArray,
+    attribute: Attribute,
+    out: NDArray[Any],
+    keep: NDArray[np.bool_] | None = None,
+) -> None:
+    """Write the code of every kept record into `out`."""
+    seen = written = 0
+    for chunk in column.chunks:
+        codes = (
+            _categorical_codes(chunk, attribute, attribute.outside_code, attribute.missing_code)
+            if isinstance(attribute, Categorical)
+            else _numeric_codes(chunk, attribute)
+        )
+        if keep is not None:
+            codes = codes[keep[seen : seen + len(chunk)]]
+        out[written : written + len(codes)] = codes
+        seen, written = seen + len(chunk), written + len(codes)
+
+
+def encode_label(column: pa.ChunkedArray, label: Categorical) -> NDArray[np.int32]:
+    """Label codes, and -1 where the label is missing or unknown."""
+    parts = [_categorical_codes(chunk, label, -1, -1) for chunk in column.chunks]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+
+
+def person_digests(column: pa.ChunkedArray, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """A 256-bit keyed digest of each record's person, and whether there is one.
+
+    Equal digests mean equal persons: a collision would take some 2^128 tries.
+    """
+    digests, known = [], []
+    for chunk in column.chunks:
+        indices, values = _dictionary(chunk, "the person")
+        texts = [_text(v) for v in values.to_pylist()]
+        table = np.zeros((len(texts) + 1, 4), dtype=np.uint64)
+        named = np.zeros(len(texts) + 1, dtype=np.bool_)
+        for i, text in enumerate(texts):
+            if text:
+                digest = hashlib.blake2b(text.encode("utf-8"), digest_size=32, key=key[:64])
+                table[i] = np.frombuffer(digest.digest(), dtype="<u8")
+                named[i] = True
+        digests.append(table[indices])
+        known.append(named[indices])
+    if not digests:
+        return np.empty((0, 4), dtype=np.uint64), np.empty(0, dtype=np.bool_)
+    return np.concatenate(digests), np.concatenate(known)
+
+
+# -- one chunk of one column -------------------------------------------------------------------
+
+
+def _categorical_codes(
+    chunk: pa.Array, attribute: Categorical, outside: int, missing: int
+) -> NDArray[np.int32]:
+    indices, values = _dictionary(chunk, attribute.name)
+    table = np.full(len(values) + 1, missing, dtype=np.int32)
+    for i, value in enumerate(values.to_pylist()):
+        text = _text(value)
+        if text is not None:
+            table[i] = attribute.codes.get(_as_declared(text, attribute), outside)
+    return table[indices]
+
+
+def _dictionary(chunk: pa.Array, name: str) -> tuple[NDArray[Any], pa.Array]:
+    """Indices into the distinct values, a null being one past the last of them."""
+    if not pa.types.is_dictionary(chunk.type):
+        chunk = _plain(chunk, name)
+        chunk = pa.nulls(len(chunk), pa.string()) if pa.types.is_null(chunk.type) else chunk
+        chunk = chunk.dictionary_encode()
+    values = _plain(chunk.dictionary, name)
+    indices = chunk.indices.cast(pa.int64()) if chunk.null_count else chunk.indices
+    return pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False), values
+
+
+def _as_declared(text: str, attribute: Categorical) -> str:
+    """Where numbers are declared, '1.0' in a text file is the number 1."""
+    if attribute.kind != "number" or text in attribute.codes:
+        return text
+    try:
+        return spelling(float(text))
+    except (ValueError, OverflowError):
+        return text
+
+
+def _text(value: object) -> str | None:
+    """A value's spelling; None for a missing one."""
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return spelling(value)
+
+
+def _numeric_codes(chunk: pa.Array, attribute: Numeric) -> NDArray[np.uint16]:
+    numbers = _numbers(chunk, attribute.name)
+    codes = np.empty(len(numbers), dtype=np.uint16)
+    _place_on_grid(numbers, attribute.edges, attribute.missing_code, codes)
+    return codes
+
+
+def _numbers(chunk: pa.Array, name: str) -> NDArray[np.float64]:
+    """Any supported array as floats, NaN where there is no number."""
+    if pa.types.is_dictionary(chunk.type):
+        values = _numbers(chunk.dictionary, name)
+        indices, _ = _dictionary(chunk, name)
+        return np.append(values, np.nan)[indices]
+    chunk = _plain(chunk, name)
+    if pa.types.is_string(chunk.type) or pa.types.is_binary(chunk.type):
+        chunk = _parse(chunk)
+    elif pa.types.is_boolean(chunk.type):
+        chunk = chunk.cast(pa.uint8())
+    numbers = chunk.cast(pa.float64(), safe=False)
+    return numbers.to_numpy(zero_copy_only=False)
+
+
+def _parse(texts: pa.Array) -> pa.Array:
+    """Texts as numbers, null where a text is none: filtered first, so that no cast can fail."""
+    numeric = pc.match_substring_regex(texts, _NUMBER)
+    return pc.ascii_trim_whitespace(pc.if_else(numeric, texts, None).cast(pa.string()))
+
+
+def _plain(array: pa.Array, name: str) -> pa.Array:
+    """The array in one of few types: null, boolean, integer, float64, string, binary."""
+    kind = array.type
+    t = pa.types
+    if t.is_null(kind) or t.is_boolean(kind) or t.is_integer(kind) or t.is_float64(kind):
+        return array
+    if t.is_floating(kind) or t.is_decimal(kind):
+        return array.cast(pa.float64(), safe=False)
+    if t.is_string(kind) or t.is_binary(kind):
+        return array
+    if t.is_large_string(kind) or t.is_string_view(kind):
+        return array.cast(pa.string())
+    if t.is_large_binary(kind) or t.is_binary_view(kind) or t.is_fixed_size_binary(kind):
+        return array.cast(pa.binary())
+    raise DataError(unreadable(name, kind))
+
+
+def readable(kind: pa.DataType) -> bool:
+    """Whether columns of this Arrow type can be encoded."""
+    t = pa.types
+    if t.is_dictionary(kind):
+        return readable(kind.value_type)
+    tests = (
+        t.is_null, t.is_boolean, t.is_integer, t.is_floating, t.is_decimal, t.is_string,
+        t.is_large_string, t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
+        t.is_fixed_size_binary,
+    )  # fmt: skip
+    return any(test(kind) for test in tests)
+
+
+def unreadable(name: str, kind: object) -> str:
+    return (
+        f"column {name!r} has type {kind}, which a domain cannot describe; "
+        "turn it into text or a number first"
+    )
+
+
+@compiled
+def _place_on_grid(numbers, edges, missing_code, out):  # type: ignore[no-untyped-def]
+    for i in range(len(numbers)):
+        x = numbers[i]
+        if x != x:
+            out[i] = missing_code
+            continue
+        low, high = 0, len(edges)
+        while low < high:
+            middle = (low + high) >> 1
+            if edges[middle] <= x:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+
+
+# -- tables that Python users hold -------------------------------------------------------------
+
+
+def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns, int]:
+    """Column access to a DataFrame, an Arrow table or a 2-D array (whose columns are `names`)."""
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if isinstance(table, pa.Table):
+        return _arrow_columns(table), table.num_rows
+    if hasattr(table, "columns") and hasattr(table, "iloc"):
+        return _frame_columns(table), len(table)
+    if hasattr(table, "__arrow_c_stream__"):
+        return columns_of(pa.table(table))
+    array = np.asarray(table)
+    if array.ndim != 2 or names is None or array.shape[1] != len(names):
+        expected = "a 2-D table" if names is None else f"{len(names)} columns"
+        raise DataError(f"expected {expected}, and got an array of shape {array.shape}")
+    place = {name: j for j, name in enumerate(names)}
+    return lambda name: chunked(array[:, place[name]], name), len(array)
+
+
+def _arrow_columns(table: pa.Table) -> Columns:
+    def column(name: str) -> pa.ChunkedArray:
+        _check_there(name, table.column_names)
+        if not readable(table.schema.field(name).type):
+            raise DataError(unreadable(name, table.schema.field(name).type))
+        return table.column(name)
+
+    return column
+
+
+def _frame_columns(frame: Any) -> Columns:
+    def column(name: str) -> pa.ChunkedArray:
+        _check_there(name, list(frame.columns))
+        return chunked(frame[name], name)
+
+    return column
+
+
+def _check_there(name: str, names: Sequence[Any]) -> None:
+    times = sum(n == name for n in names)
+    if times != 1:
+        has = "has no column" if times == 0 else f"has {times} columns named"
+        raise DataError(f"the table {has} {name!r}; it has {_shortened(names)}")
+
+
+def _shortened(names: Sequence[Any], most: int = 12) -> str:
+    shown = ", ".join(repr(n) for n in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def chunked(values: Any, name: str) -> pa.ChunkedArray:
+    """A Series or 1-D array as an Arrow column; mixed Python objects become text."""
+    dtype = getattr(values, "dtype", None)
+    if dtype is None:
+        values = np.asarray(values, dtype=object)
+        dtype = values.dtype
+    if dtype == object:
+        return pa.chunked_array([_objects(values)])
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        raise DataError(unreadable(name, dtype)) from None
+    if not readable(array.type):
+        raise DataError(unreadable(name, array.type))
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _objects(values: Any) -> pa.Array:
+    """Python objects of any kind, without an error that would quote one of them."""
+    try:
+        array = pa.array(values, from_pandas=True)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if readable(array.type):
+            return array
+    except Exception:  # noqa: BLE001 - whatever the objects are, they are only text to a domain
+        pass
+    return pa.array([_object_text(v) for v in values], pa.string())
+
+
+def _object_text(value: object) -> str | None:
+    try:
+        text = None if value != value else _text(value)
+    except Exception:  # noqa: BLE001 - an object that cannot be compared or printed is no value
+        return ""
+    return None if text is None else text.encode("utf-8", errors="replace").decode()

@@ -1,0 +1,65 @@
+"""What an engine is: exact sums over one table, on the curator's side."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.encoding import Batch
+from frith.forest import available_threads
+from frith.kernels import ColumnKernel, Kernel
+
+Task = Callable[[], Batch]
+"""Makes one encoded batch; called on a worker thread."""
+
+
+class Engine(ABC):
+    """Exact sums over one table. Adds no noise and holds no budget.
+
+    Sums are integers, so the answer is the same for any batching, number of threads and order of
+    records. `assumptions` are what the source needs to be true for a guarantee to hold.
+    """
+
+    assumptions: tuple[str, ...] = ()
+
+    def __init__(self, domain: Domain, threads: int | None = None):
+        self.domain = domain
+        self.threads = max(1, threads or available_threads())
+
+    @abstractmethod
+    def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
+        """The table's batches, with at least these attributes encoded."""
+
+    def derive(self, column: ColumnKernel) -> None:
+        """Keep a derived column for later passes, where there is room; others recompute it."""
+
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        """`kernel.add(batch, out)` over all batches; zeros of `kernel.shape` if there are none."""
+        needed = {a for part in (kernel, *kernel.derived) for a in part.attributes}
+        tasks = self.tasks(tuple(sorted(needed)))
+        lock = threading.Lock()
+
+        def work() -> NDArray[np.int64]:
+            out = np.zeros(kernel.shape, dtype=np.int64)
+            while True:
+                with lock:
+                    task = next(tasks, None)
+                if task is None:
+                    return out
+                batch = task()
+                for column in kernel.derived:
+                    if column not in batch.derived:
+                        batch.derived[column] = column.compute(batch)
+                kernel.add(batch, out)
+
+        if self.threads == 1:
+            return work()
+        with ThreadPoolExecutor(self.threads) as pool:
+            workers = [pool.submit(work) for _ in range(self.threads)]
+            return np.sum([w.result() for w in workers], axis=0, dtype=np.int64)

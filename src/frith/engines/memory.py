@@ -1,0 +1,93 @@
+"""Records in memory: encoded once, the codes kept."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.encoding import Batch, Columns, chunked, columns_of, encode_records
+from frith.engines.base import Engine, Task
+from frith.engines.persons import bound_records, encode_with_persons
+from frith.errors import DataError
+from frith.kernels import ColumnKernel
+
+_ROWS = 65_536
+
+
+class MemoryEngine(Engine):
+    """A DataFrame, an Arrow table, or an array whose columns follow the domain.
+
+    Labels come from `y`, or from the table's own label column. Nothing is encoded before the first
+    question, and only what the domain names is ever looked at.
+    """
+
+    def __init__(
+        self, table: Any, domain: Domain, y: Any = None, threads: int | None = None, rows: int = _ROWS
+    ):
+        super().__init__(domain, threads)
+        self._rows = rows
+        self._columns = _with_labels(table, y, domain)
+        self._derived: dict[ColumnKernel, NDArray[Any]] = {}
+        self._lock = threading.Lock()
+        for name in required_columns(domain):
+            self._columns(name)
+
+    def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
+        with self._lock:
+            whole = self._encoded
+        for start in range(0, len(whole), self._rows):
+            rows = slice(start, start + self._rows)
+            yield functools.partial(self._slice, whole, rows)
+
+    def derive(self, column: ColumnKernel) -> None:
+        with self._lock:
+            if column not in self._derived:
+                self._derived[column] = column.compute(self._encoded)
+
+    def _slice(self, whole: Batch, rows: slice) -> Batch:
+        derived = {column: values[rows] for column, values in self._derived.items()}
+        return Batch(whole.codes[rows], whole.labels[rows], derived)
+
+    @functools.cached_property
+    def _encoded(self) -> Batch:
+        if self.domain.person is not None:
+            batch, digests = encode_with_persons(self._columns, self.domain)
+            batch = bound_records(batch, digests, self.domain)
+        else:
+            batch, _ = encode_records(self._columns, self.domain, threads=self.threads)
+        del self._columns  # the raw table is not needed again
+        return batch
+
+
+def required_columns(domain: Domain) -> tuple[str, ...]:
+    """Every column a pass may read."""
+    person = () if domain.person is None else (domain.person.column,)
+    return (*domain.names, domain.label.name, *person)
+
+
+def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
+    is_array = not hasattr(table, "columns") and not isinstance(table, pa.RecordBatch)
+    if is_array and domain.person is not None:
+        raise DataError("an array has no person column; pass a DataFrame or an Arrow table")
+    names = domain.names if y is not None else (*domain.names, domain.label.name)
+    columns, rows = columns_of(table, names if is_array else None)
+    if y is None:
+        return columns
+    labels = y if isinstance(y, pa.ChunkedArray) else chunked(_flat(y), domain.label.name)
+    if len(labels) != rows:
+        raise DataError(f"the table has {rows} rows and y has {len(labels)}; they must be as many")
+    return lambda name: labels if name == domain.label.name else columns(name)
+
+
+def _flat(y: Any) -> Any:
+    """One label a record, also from a column vector or a one-column frame."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        return y.iloc[:, 0] if hasattr(y, "iloc") else np.asarray(y)[:, 0]
+    return y

@@ -1,0 +1,73 @@
+"""At most m records of each person, chosen by what the records are and not by where they stand.
+
+Each person keeps the m records with the smallest keyed hash of (person, encoded record), so what
+one person keeps depends on that person's records alone: removing a person removes at most m
+records and changes nothing else. (The first m in file order would not do: order is not a property
+of a person's records.) Equal hashes are told apart by the codes; equal records are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.encoding import Batch, Columns, encode_records, person_digests
+from frith.jit import compiled
+
+
+def encode_with_persons(columns: Columns, domain: Domain) -> tuple[Batch, NDArray[np.uint64]]:
+    """Encoded records that have a person, and the digests of those persons."""
+    assert domain.person is not None
+    digests, named = person_digests(columns(domain.person.column), _key(domain))
+    batch, labelled = encode_records(columns, domain)
+    kept = named[labelled]
+    return Batch(batch.codes[kept], batch.labels[kept]), digests[labelled & named]
+
+
+def bound_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> Batch:
+    """The batch with at most m records of each person; all records of a person must be in it."""
+    assert domain.person is not None
+    hashes = np.empty(len(batch), dtype=np.uint64)
+    seed = np.frombuffer(_key(domain)[:8], dtype="<u8")[0]
+    _hash_records(seed, digests, batch.codes, batch.labels, hashes)
+    order = np.lexsort((*batch.codes.T, batch.labels, hashes, *digests.T))
+    kept = order[_rank_in_runs(digests[order]) < domain.person.records]
+    return Batch(batch.codes[kept], batch.labels[kept])
+
+
+def _key(domain: Domain) -> bytes:
+    """Fixed for a table: any engine that opens it with this domain keeps the same records."""
+    return bytes.fromhex(domain.fingerprint)
+
+
+def _rank_in_runs(sorted_digests: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """0, 1, 2, ... within each run of equal rows."""
+    places = np.arange(len(sorted_digests))
+    if len(places) == 0:
+        return places
+    starts = np.append(True, np.any(sorted_digests[1:] != sorted_digests[:-1], axis=1))
+    return np.asarray(places - np.maximum.accumulate(np.where(starts, places, 0)))
+
+
+@compiled
+def _mix(state: Any, word: Any):  # type: ignore[no-untyped-def]
+    """The splitmix64 finalizer over state and word."""
+    z = (state ^ word) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
+def _hash_records(seed, digests, codes, labels, out):  # type: ignore[no-untyped-def]
+    for i in range(len(out)):
+        state = seed
+        for j in range(digests.shape[1]):
+            state = _mix(state, digests[i, j])
+        state = _mix(state, np.uint64(labels[i]))
+        for j in range(codes.shape[1]):
+            state = _mix(state, np.uint64(codes[i, j]))
+        out[i] = state

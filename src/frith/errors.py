@@ -1,0 +1,57 @@
+"""Everything frith raises on purpose, and the one warning it gives.
+
+Messages say what was asked, what is true and what to do next. They are built from public facts
+only: names, domains, budgets, file paths; never from the value of a record.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+class FrithError(Exception):
+    """The root of frith's errors."""
+
+
+class DomainError(FrithError, ValueError):
+    """A domain contradicts itself; the message names the attribute."""
+
+
+class DataError(FrithError, ValueError):
+    """A table does not have the declared shape: a column is missing or of a type frith cannot read."""
+
+
+class SourceError(FrithError, OSError):
+    """A file could not be read, or changed while a fit was reading it."""
+
+
+class TooManyCells(FrithError, ValueError):
+    """A question has more cells than the public cap allows."""
+
+
+class FormatError(FrithError, ValueError):
+    """A saved forest or domain is not what it says it is."""
+
+
+class BudgetExceeded(FrithError):
+    """A charge would pass the budget; nothing was charged."""
+
+    def __init__(self, what: str, *, requested: Fraction, remaining: Fraction, unit: str = "epsilon"):
+        self.what, self.requested, self.remaining, self.unit = what, requested, remaining, unit
+        super().__init__(
+            f"{what} has {unit} {remaining} left and this asks for {requested}; "
+            f"ask for at most {remaining}, or have the curator raise the budget"
+        )
+
+    def __reduce__(self):  # errors cross process borders in a parallel search
+        return _rebuild_budget_exceeded, (self.what, self.requested, self.remaining, self.unit)
+
+
+def _rebuild_budget_exceeded(
+    what: str, requested: Fraction, remaining: Fraction, unit: str
+) -> BudgetExceeded:
+    return BudgetExceeded(what, requested=requested, remaining=remaining, unit=unit)
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something exact about the records leaves the curator outside the stated guarantee."""

@@ -1,0 +1,328 @@
+"""The model: trees as plain arrays, released values per node, one vote, and its guarantee."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Categorical, Domain, class_array
+from frith.encoding import columns_of, encode_attributes
+from frith.errors import FormatError, FrithError
+from frith.jit import compiled
+from frith.privacy.guarantee import Guarantee
+
+FORMAT = "frith-forest/1"
+VOTES = ("counts",)
+_ROWS = 65_536  # rows predicted per slice
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The public shape of a forest: nodes of all trees in one row of arrays.
+
+    A node asks about `attribute` (-1 for a leaf). Its children are consecutive from
+    `first_child`: one a value for a categorical attribute (`cut` is -1), two for a numeric one,
+    codes below `cut` on the left. Children come after their parents.
+    """
+
+    roots: NDArray[np.int32]
+    attribute: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    first_child: NDArray[np.int32]
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.roots)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.attribute)
+
+    @functools.cached_property
+    def leaves(self) -> NDArray[np.int64]:
+        """The leaf nodes, in order."""
+        return np.flatnonzero(self.attribute < 0)
+
+    @functools.cached_property
+    def nodes(self) -> NDArray[np.int32]:
+        """Attribute, cut, first child and leaf number side by side, as the kernels walk them."""
+        leaf_number = np.full(self.n_nodes, -1, dtype=np.int32)
+        leaf_number[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
+        return np.column_stack([self.attribute, self.cut, self.first_child, leaf_number])
+
+    @functools.cached_property
+    def asked(self) -> tuple[int, ...]:
+        """The attributes that occur, ascending."""
+        return tuple(int(a) for a in np.unique(self.attribute[self.attribute >= 0]))
+
+    def children(self, node: int, domain: Domain) -> range:
+        first = int(self.first_child[node])
+        return range(first, first + domain.attributes[self.attribute[node]].branches)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Trees):
+            return NotImplemented
+        mine, theirs = self._arrays(), other._arrays()
+        return all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+
+    def _arrays(self) -> tuple[NDArray[np.int32], ...]:
+        return self.roots, self.attribute, self.cut, self.first_child
+
+    def check(self, domain: Domain) -> None:
+        """Raise `FormatError` unless every walk over codes of the domain ends in a leaf."""
+        nodes = np.arange(self.n_nodes)
+        inner = self.attribute >= 0
+        asked = self.attribute[inner]
+        if len(self.cut) != self.n_nodes or len(self.first_child) != self.n_nodes:
+            raise FormatError("the forest's node arrays differ in length")
+        if len(self.roots) == 0 or not np.all((self.roots >= 0) & (self.roots < self.n_nodes)):
+            raise FormatError("the forest has a tree without a root")
+        if len(asked) and asked.max() >= len(domain.attributes):
+            raise FormatError("the forest asks about an attribute its domain does not have")
+        branches = np.array([a.branches for a in domain.attributes])[asked]
+        numeric = np.array([not isinstance(a, Categorical) for a in domain.attributes])[asked]
+        first = self.first_child[inner].astype(np.int64)
+        if np.any(first <= nodes[inner]) or np.any(first + branches > self.n_nodes):
+            raise FormatError("the forest has a node whose children are out of place")
+        if np.any((self.cut[inner] >= 0) != numeric):
+            raise FormatError("the forest has a cut on a categorical attribute, or none on a number")
+
+
+def sum_up(trees: Trees, leaf_values: NDArray[Any], domain: Domain) -> NDArray[Any]:
+    """Values of all nodes from those of the leaves: a parent is the sum of its children."""
+    values = np.zeros((trees.n_nodes, leaf_values.shape[1]), dtype=leaf_values.dtype)
+    values[trees.leaves] = leaf_values
+    branches = np.array([a.branches for a in domain.attributes], dtype=np.int32)
+    _sum_up(trees.nodes, branches, values)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees with released values, and the guarantee under which they were released.
+
+    Holds no unreleased number: whoever has the forest may read, print and share all of it.
+    `variance` is that of the noise on each leaf value.
+    """
+
+    domain: Domain
+    trees: Trees
+    values: NDArray[Any]
+    guarantee: Guarantee
+    variance: float = 0.0
+    vote: str = "counts"
+
+    # -- prediction ----------------------------------------------------------------------------
+
+    def encode(self, table: Any, threads: int | None = None) -> NDArray[Any]:
+        """Codes of a DataFrame or Arrow table (columns by name) or an array (in domain order)."""
+        columns, rows = columns_of(table, self.domain.names)
+        return encode_attributes(columns, self.domain, rows, threads=threads or available_threads())
+
+    def predict_proba(self, table: Any, threads: int | None = None) -> NDArray[np.float64]:
+        """One row of label probabilities a record, labels in domain order."""
+        return self.proba_of_codes(self.encode(table, threads), threads)
+
+    def predict(self, table: Any, threads: int | None = None) -> NDArray[Any]:
+        """The most probable label of each record; the first in domain order where labels tie."""
+        labels = class_array(self.domain.label.values)
+        return labels[self.labels_of_codes(self.encode(table, threads), threads)]
+
+    def proba_of_codes(self, codes: NDArray[Any], threads: int | None = None) -> NDArray[np.float64]:
+        """Algorithm 3 of Private-RDT: counts of each label summed over trees, over their total.
+
+        Noise can leave sums negative; they count as zero. A record without one positive sum gets
+        the label shares of the whole forest.
+        """
+        out = np.empty((len(codes), self.domain.n_labels))
+
+        def share(rows: slice) -> None:
+            weights = np.maximum(self._weights(codes[rows]), 0)
+            weights[weights.sum(axis=1) == 0] = self.label_weights
+            out[rows] = weights / weights.sum(axis=1, keepdims=True)
+
+        self._over_slices(share, len(codes), threads)
+        return out
+
+    def labels_of_codes(self, codes: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
+        """The code of the most probable label of each encoded record."""
+        out = np.empty(len(codes), dtype=self.domain.label_type)
+        fallback = int(np.argmax(self.label_weights))
+
+        def decide(rows: slice) -> None:
+            _decide(self._weights(codes[rows]), fallback, out[rows])
+
+        self._over_slices(decide, len(codes), threads)
+        return out
+
+    @functools.cached_property
+    def label_weights(self) -> NDArray[np.float64]:
+        """The weight of each label in the whole forest, at least one of them positive."""
+        weights = np.maximum(self.values[self.trees.roots].sum(axis=0, dtype=np.float64), 0)
+        return weights if weights.sum() > 0 else np.ones_like(weights)
+
+    @functools.cached_property
+    def _leaf_values(self) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
+
+    def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        weights = np.zeros((len(codes), self.domain.n_labels))
+        _add_leaves(codes, self.trees.roots, self.trees.nodes, self._leaf_values, weights)
+        return weights
+
+    def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
+        slices = [slice(i, min(i + _ROWS, rows)) for i in range(0, rows, _ROWS)]
+        if len(slices) < 2:
+            for rows_ in slices:
+                work(rows_)
+            return
+        with ThreadPoolExecutor(threads or available_threads()) as pool:
+            list(pool.map(work, slices))
+
+    # -- updates -------------------------------------------------------------------------------
+
+    def plus(self, other: Forest, *, disjoint: bool = False) -> Forest:
+        """Algorithm 5 of Private-RDT: the same trees with both forests' values added."""
+        if self.domain != other.domain or self.trees != other.trees or self.vote != other.vote:
+            raise ValueError("only forests of one structure and one domain can be added")
+        return replace(
+            self,
+            values=self.values + other.values,
+            guarantee=self.guarantee.then(other.guarantee, disjoint=disjoint),
+            variance=self.variance + other.variance,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Forest):
+            return NotImplemented
+        return self.to_json() == other.to_json()
+
+    # -- files and words -----------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "vote": self.vote,
+            "guarantee": self.guarantee.to_json(),
+            "variance": self.variance,
+            "domain": self.domain.to_json(),
+            "trees": {name: getattr(self.trees, name).tolist() for name in _TREE_ARRAYS},
+            "values": self.values.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Forest:
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise FormatError(f"this is not a frith forest: it must say format {FORMAT!r}")
+        try:
+            domain = Domain.from_json(data["domain"])
+            trees = Trees(*(np.array(data["trees"][name], dtype=np.int32) for name in _TREE_ARRAYS))
+            trees.check(domain)
+            values = np.array(data["values"])
+            if values.shape != (trees.n_nodes, domain.n_labels) or values.dtype.kind not in "if":
+                raise FormatError("the forest's values do not fit its trees")
+            if not np.isfinite(values).all() or data["vote"] not in VOTES:
+                raise FormatError("the forest's values or its vote are not legal")
+            guarantee = Guarantee.from_json(data["guarantee"])
+            return cls(domain, trees, values, guarantee, float(data["variance"]), data["vote"])
+        except FrithError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise FormatError(f"the forest is incomplete or malformed ({type(error).__name__})") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file."""
+        text = json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Forest:
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise FormatError(f"{path} is not valid JSON; it may have been cut off") from None
+
+    @functools.cached_property
+    def height(self) -> int:
+        """The most questions on one path."""
+        depth = np.zeros(self.trees.n_nodes, dtype=np.int64)
+        for node in np.flatnonzero(self.trees.attribute >= 0):
+            children = self.trees.children(int(node), self.domain)
+            depth[children.start : children.stop] = depth[node] + 1
+        return int(depth.max())
+
+    def describe(self) -> str:
+        """What the forest is, what it promises and where its budget went, in words."""
+        trees, domain = self.trees, self.domain
+        lines = [
+            f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, height {self.height}, "
+            f"{len(trees.leaves):,} leaves; label {domain.label.name!r} with "
+            f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes asked",
+            str(self.guarantee),
+        ]
+        if self.guarantee.holds:
+            lines.append(f"noise on each leaf count: standard deviation {self.variance**0.5:.4g}")
+        lines += [f"asked: {question}" for question in self.guarantee.asked]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "exact"
+        return f"<Forest: {self.trees.n_trees} trees, {len(self.trees.leaves):,} leaves, {kind}>"
+
+
+_TREE_ARRAYS = ("roots", "attribute", "cut", "first_child")
+
+
+def available_threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@compiled
+def find_leaf(codes, i, node, nodes):  # type: ignore[no-untyped-def]
+    """Walk record i down from `node`; the number of the leaf it ends in."""
+    attribute = nodes[node, 0]
+    while attribute >= 0:
+        code = np.int32(codes[i, attribute])
+        cut = nodes[node, 1]
+        node = nodes[node, 2] + (code if cut < 0 else np.int32(code >= cut))
+        attribute = nodes[node, 0]
+    return nodes[node, 3]
+
+
+@compiled
+def _add_leaves(codes, roots, nodes, leaf_values, out):  # type: ignore[no-untyped-def]
+    for start in range(0, len(codes), 512):
+        for root in roots:
+            for i in range(start, min(start + 512, len(codes))):
+                leaf = find_leaf(codes, i, root, nodes)
+                for label in range(out.shape[1]):
+                    out[i, label] += leaf_values[leaf, label]
+
+
+@compiled
+def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
+    for i in range(len(weights)):
+        best, most = fallback, 0.0
+        for label in range(weights.shape[1]):
+            if weights[i, label] > most:
+                best, most = label, weights[i, label]
+        out[i] = best
+
+
+@compiled
+def _sum_up(nodes, branches, values):  # type: ignore[no-untyped-def]
+    for node in range(len(nodes) - 1, -1, -1):
+        attribute = nodes[node, 0]
+        if attribute >= 0:
+            first = nodes[node, 2]
+            for child in range(first, first + branches[attribute]):
+                values[node] += values[child]

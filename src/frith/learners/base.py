@@ -1,0 +1,215 @@
+"""What every learner shares: scikit-learn's manners on the outside, the curator on the inside."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from frith.curator import Curator
+from frith.domain import Categorical, Domain, class_array
+from frith.drafting import draft_attributes
+from frith.encoding import columns_of
+from frith.engines import Engine, open_table
+from frith.errors import PrivacyLeakWarning
+from frith.forest import Forest
+from frith.privacy.budget import Budget
+from frith.privacy.ledger import Ledger
+
+NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
+
+
+class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier that learns from releases of a curator and from nothing else.
+
+    A learner says how it learns in `learn(curator)`; opening tables, budgets, ledgers and
+    scikit-learn's checks are here, once.
+    """
+
+    domain: Domain | str | Path | None
+    epsilon: Any
+    delta: Any
+    ledger: str | Path | None
+    n_jobs: int | None
+
+    @abstractmethod
+    def learn(self, curator: Curator) -> Forest:
+        """The paper's algorithm: ask the curator, return a forest of what it released."""
+
+    def fit(self, X: Any, y: Any = None, **not_offered: Any) -> Self:
+        """Learn a forest within `epsilon` and `delta`.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, array, or what `frith.open_table` returned
+            Columns are taken by name where they have names, else in the domain's order.
+        y : labels, or None when the table has the domain's label column
+        """
+        _refuse(not_offered)
+        budget = Budget.of(self.epsilon, self.delta)
+        curator = self._open_curator(self._open(X, y), budget, "fit")
+        self._adopt(self.learn(curator), curator)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each record. Reads releases only: costs no budget."""
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Label probabilities, columns in the order of `classes_`. Costs no budget."""
+        check_is_fitted(self)
+        proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
+        return proba[:, self._class_order]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # -- training ------------------------------------------------------------------------------
+
+    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
+        ledger = None if self.ledger is None else Ledger(self.ledger)
+        return Curator(engine, budget, ledger=ledger, purpose=f"{act} {type(self).__name__}")
+
+    def _adopt(self, forest: Forest, curator: Curator) -> None:
+        """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""
+        labels = class_array(forest.domain.label.values)
+        self._class_order = np.argsort(labels, kind="stable")
+        self.classes_ = labels[self._class_order]
+        self.domain_ = forest.domain
+        self.forest_ = replace(forest, guarantee=forest.guarantee.assuming(NOT_COVERED))
+        self.receipt_ = curator.receipt
+
+    # -- tables --------------------------------------------------------------------------------
+
+    def _open(self, X: Any, y: Any, *, reset: bool = True, classes: Any = None) -> Engine:
+        """The table behind X and y; `reset` forgets what an earlier fit knew of its columns."""
+        if isinstance(X, Engine):
+            if y is not None:
+                raise ValueError("an open table has its own labels; pass no y")
+            self.n_features_in_ = len(X.domain.attributes)
+            self.feature_names_in_ = np.array(X.domain.names, dtype=object)
+            return X
+        if isinstance(X, str | Path):
+            raise TypeError("to train on files, open them: fit(frith.open_table(path, domain))")
+        domain = self._declared_domain() if reset else self.domain_
+        if domain is None:
+            X, y, domain = self._learn_domain(X, y, classes)
+        else:
+            X = self._check_columns(X, y, domain, reset)
+        return open_table(X, domain, y, threads=self.n_jobs)
+
+    def _declared_domain(self) -> Domain | None:
+        if self.domain is None or isinstance(self.domain, Domain):
+            return self.domain
+        return Domain.load(self.domain)
+
+    def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
+        """Names and counts only: once there is a domain, no value of a record raises."""
+        if not _is_table(X):
+            X = np.asarray(X)
+            if X.ndim != 2:
+                raise ValueError(f"Expected 2D array, got an array of shape {X.shape} instead")
+        inside = y is None and _is_table(X) and domain.label.name in _names(X)
+        validate_data(
+            self, _without(X, domain.label.name) if inside else X, reset=reset, skip_check_array=True
+        )
+        if y is None and not inside:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; the "
+                f"table has no label column {domain.label.name!r}"
+            )
+        return X if not _is_table(X) or _has_text_names(X) else X.to_numpy()
+
+    def _learn_domain(self, X: Any, y: Any, classes: Any) -> tuple[Any, Any, Domain]:
+        """scikit-learn's own checks, then a domain read off the data, with a warning."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if _is_table(X):
+            validate_data(self, X, skip_check_array=True)
+            X = X if _has_text_names(X) else pd.DataFrame(X.to_numpy(), columns=_numbered(X.shape[1]))
+        else:
+            X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
+            X = pd.DataFrame(X, columns=_numbered(X.shape[1]))
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        if pd.isna(y).any():
+            raise ValueError("Input y contains NaN; drop those records, or declare a domain")
+        warnings.warn(
+            "no domain was given, so it is learned from the data: values, bounds and labels are "
+            "not private; pass domain=, see `frith domain draft`",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+        names = _names(X)
+        label = next(n for n in ("class", "label", "_label") if n not in names)
+        seen = np.unique(y if classes is None else np.concatenate([np.asarray(classes), y]))
+        return X, y, Domain(
+            draft_attributes(columns_of(X)[0], names),
+            Categorical(label, tuple(seen.tolist())),
+            learned=True,
+        )
+
+    def _table_to_predict(self, X: Any) -> Any:
+        """A table whose columns the forest can find by name."""
+        if _is_table(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            if hasattr(self, "feature_names_in_"):
+                return X
+            X = X.to_numpy() if hasattr(X, "to_numpy") else np.column_stack(X.columns)
+        else:
+            X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
+        if hasattr(self, "feature_names_in_"):
+            return pd.DataFrame(X, columns=self.feature_names_in_)
+        return X
+
+
+def structure_rng(random_state: Any) -> np.random.Generator:
+    """Randomness for public structure, the only thing a seed reaches."""
+    seeds = check_random_state(random_state).randint(0, 2**32, size=8, dtype=np.uint64)
+    return np.random.default_rng(seeds)
+
+
+def _refuse(not_offered: dict[str, Any]) -> None:
+    for name, value in not_offered.items():
+        if name != "sample_weight":
+            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        if value is not None:
+            raise TypeError(
+                "sample_weight is not offered: a weighted record would count for more than the "
+                "guarantee covers; repeat or drop records before fitting instead"
+            )
+
+
+def _is_table(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _names(table: Any) -> list[Any]:
+    return list(getattr(table, "column_names", table.columns))
+
+
+def _has_text_names(table: Any) -> bool:
+    return all(isinstance(n, str) for n in _names(table))
+
+
+def _without(table: Any, name: str) -> Any:
+    return table.drop(columns=name) if hasattr(table, "iloc") else table.drop_columns([name])
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"x{j}" for j in range(count)]

@@ -1,0 +1,172 @@
+"""Random decision trees with private leaf counts (Jagannathan, Pillaipakkamnatt and Wright 2012)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, Self
+
+from frith.curator import Curator
+from frith.forest import Forest, Trees, sum_up
+from frith.kernels import LeafCounts
+from frith.learners.base import PrivateForestClassifier, structure_rng
+from frith.privacy.budget import Budget
+from frith.privacy.exact import exact
+from frith.trees.pruning import prune_empty
+from frith.trees.random import grow_random_trees, random_tree_height
+
+
+class RandomDecisionForestClassifier(PrivateForestClassifier):
+    """Random decision trees whose leaves are counted privately (Private-RDT).
+
+    Trees are grown at random from the domain, all leaves at one height; each record is counted in
+    one leaf of every tree; noise is added to every counter, empty ones too. A record is classified
+    by the counts of its leaves summed over the trees (Algorithm 3).
+
+    Parameters
+    ----------
+    domain : Domain or path of a domain file
+        What is public about the table. Without one it is learned from the data, with a
+        `PrivacyLeakWarning`.
+    epsilon, delta : the budget of a fit, read exactly as written
+        With delta = 0 the noise is discrete Laplace and the guarantee pure; with delta > 0 it is
+        discrete Gaussian, under zCDP. `float("inf")` gives exact counts, without any guarantee.
+    n_trees : number of trees
+    height : questions on a path; None takes the paper's rule
+        min(floor(k / 2), floor(log_b n) - 1), at least 1.
+    size_share : share of the budget for a noisy number of records
+        Used only where the height rule needs n and the domain does not declare it.
+    random_state : seeds the public tree shapes and nothing else
+    ledger : path of a ledger file that every fit and update is charged to
+    n_jobs : threads; None for all cores
+
+    Attributes
+    ----------
+    forest_ : the released Forest, with its guarantee
+    classes_ : the labels, sorted
+    receipt_ : the ledger's receipt for the last fit or update, or None
+
+    Privacy
+    -------
+    `fit` is (epsilon, delta)-DP for neighbors that differ by one added or removed record, or by all
+    records of one person where the domain names one. Trees are grown from the domain, the
+    parameters and n alone, where n is declared public or a release paid from `size_share`. A record
+    falls in one leaf of each of the N trees, so the counts of all leaves have L1 sensitivity N and
+    squared L2 sensitivity N (times m, and m^2, for persons of at most m records): discrete Laplace
+    noise of scale N / share, or discrete Gaussian noise of variance N / (2 rho share), covers the
+    rest of the budget. The shares add up to at most one. `predict` only reads releases.
+
+    `update` releases the counts of a new batch on the same trees under a budget of its own, so the
+    epsilons of fit and updates add (adaptive composition). With `disjoint=True` the caller declares
+    that no protected unit is in two batches; then each unit is touched by one release only, and the
+    largest epsilon holds for all of them together.
+
+    Departures from the paper
+    -------------------------
+    The number of records is declared or paid for. Noise is integer. Numeric attributes are split
+    by random cuts of a public grid and count 4 times in k. Negative sums of counts become 0 in
+    probabilities, and a record without a positive one gets the label shares of the whole forest.
+    Updates add epsilons unless batches are declared disjoint in people, where the paper takes
+    disjoint rows for granted. Pruning, which would tell which leaves are empty, happens at
+    `epsilon=inf` only.
+
+    Examples
+    --------
+    >>> from frith import Categorical, Domain, RandomDecisionForestClassifier
+    >>> domain = Domain(
+    ...     [Categorical("smokes", ("no", "yes")), Categorical("coughs", ("no", "yes"))],
+    ...     Categorical("ill", ("no", "yes")), records=400)
+    >>> X, y = [["no", "no"], ["yes", "yes"]] * 200, ["no", "yes"] * 200
+    >>> model = RandomDecisionForestClassifier(domain, epsilon=1, random_state=0).fit(X, y)
+    >>> print(model.forest_.guarantee.epsilon)
+    1
+    """
+
+    def __init__(
+        self,
+        domain: Any = None,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 0,
+        n_trees: int = 10,
+        height: int | None = None,
+        size_share: Any = 0.05,
+        random_state: Any = None,
+        ledger: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.domain = domain
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_trees = n_trees
+        self.height = height
+        self.size_share = size_share
+        self.random_state = random_state
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+
+    def learn(self, curator: Curator) -> Forest:
+        n_trees, height = _whole("n_trees", self.n_trees), self.height
+        if height is None:
+            n = curator.records(_share("size_share", self.size_share))
+            height = random_tree_height(curator.domain, n, n_trees)
+        rng = structure_rng(self.random_state)
+        trees = grow_random_trees(curator.domain, n_trees, _whole("height", height), rng)
+        return self._count(curator, trees)
+
+    def update(self, X: Any, y: Any = None, *, epsilon: Any = None, disjoint: bool = False) -> Self:
+        """Add a new batch of records to the leaves (Algorithm 5), for an epsilon of its own.
+
+        Parameters
+        ----------
+        X, y : the new batch, as in `fit`
+        epsilon : the budget of this update; None for the estimator's own
+        disjoint : declare that no protected unit is in two batches, and that a record's batch is a
+            function of that record alone (a date, say, with public boundaries)
+        """
+        if not hasattr(self, "forest_"):
+            raise ValueError("there is no forest to update yet; call fit first")
+        budget = Budget.of(self.epsilon if epsilon is None else epsilon, self.delta)
+        curator = self._open_curator(self._open(X, y, reset=False), budget, "update")
+        batch = self._count(curator, self._grown.trees)
+        self._adopt(self._grown.plus(batch, disjoint=disjoint), curator)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """`fit` the first batch, `update` with every further one; epsilons add.
+
+        Parameters
+        ----------
+        classes : all labels, where no domain declares them; used by the first call only
+        """
+        if hasattr(self, "forest_"):
+            return self.update(X, y)
+        budget = Budget.of(self.epsilon, self.delta)
+        curator = self._open_curator(self._open(X, y, classes=classes), budget, "fit")
+        self._adopt(self.learn(curator), curator)
+        return self
+
+    def _count(self, curator: Curator, trees: Trees) -> Forest:
+        """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
+        kernel = LeafCounts(trees, curator.domain)
+        leaves = curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")
+        values = sum_up(trees, leaves.values, curator.domain)
+        return Forest(curator.domain, trees, values, curator.guarantee, leaves.variance)
+
+    def _adopt(self, forest: Forest, curator: Curator) -> None:
+        """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""
+        self._grown = forest
+        super()._adopt(prune_empty(forest) if curator.is_exact else forest, curator)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1 and is {value!r}")
+    return int(value)
+
+
+def _share(name: str, value: Any) -> Fraction:
+    share = exact(value)
+    if not isinstance(share, Fraction) or not 0 < share < 1:
+        raise ValueError(f"{name} must be between 0 and 1, and is {value!r}")
+    return share

@@ -1,0 +1,94 @@
+"""What a request may spend, and the meter that stops it there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from frith.errors import BudgetExceeded
+from frith.privacy.composition import rho_of
+from frith.privacy.exact import Amount, exact, show
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """An epsilon and a delta. Pure budgets are spent in epsilon, the others in rho.
+
+    >>> Budget.of(0.5).unit, Budget.of(0.5, 1e-6).unit
+    ('epsilon', 'rho')
+    """
+
+    epsilon: Amount
+    delta: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, epsilon: object, delta: object = 0) -> Budget:
+        """Read and check both numbers exactly as written."""
+        e, d = exact(epsilon), exact(delta)
+        if e <= 0:
+            raise ValueError(f"epsilon must be positive and is {epsilon!r}")
+        if not 0 <= d < 1:
+            raise ValueError(f"delta must be at least 0 and under 1, and is {delta!r}")
+        assert isinstance(d, Fraction)
+        return cls(e, d)
+
+    @property
+    def is_exact(self) -> bool:
+        """True in the limit without noise, which carries no guarantee."""
+        return self.epsilon == math.inf
+
+    @property
+    def unit(self) -> str:
+        return "rho" if self.delta else "epsilon"
+
+    @property
+    def total(self) -> Fraction:
+        """The whole budget in its own unit; the exact limit counts as one whole."""
+        if self.is_exact:
+            return Fraction(1)
+        assert isinstance(self.epsilon, Fraction)
+        return rho_of(self.epsilon, self.delta) if self.delta else self.epsilon
+
+    def cost_in(self, unit: str) -> Fraction:
+        """What the whole request costs an account kept in `unit`.
+
+        epsilon-DP implies (epsilon^2 / 2)-zCDP, so a pure request fits an account in rho; a
+        request with a delta has no price in pure epsilon.
+        """
+        if self.is_exact:
+            raise ValueError("epsilon=inf has no price: it is for tests and references only")
+        if unit == self.unit:
+            return self.total
+        if unit == "rho":
+            return self.total**2 / 2
+        raise ValueError("this account is kept in pure epsilon: ask with delta=0")
+
+    def __str__(self) -> str:
+        return f"epsilon={show(self.epsilon)}" + (f", delta={show(self.delta)}" if self.delta else "")
+
+
+class Meter:
+    """Adds charges up and refuses the one that would pass the budget.
+
+    Sums of epsilon and, for a fixed total, sums of rho are valid filters: the questions and their
+    shares may be chosen adaptively from earlier releases.
+    """
+
+    def __init__(self, budget: Budget):
+        self.budget = budget
+        self.spent = Fraction(0)
+
+    @property
+    def remaining(self) -> Fraction:
+        return self.budget.total - self.spent
+
+    def charge(self, amount: Amount) -> None:
+        """Take `amount`, in the budget's own unit, or raise `BudgetExceeded` and change nothing."""
+        if not isinstance(amount, Fraction) or amount <= 0:
+            raise ValueError(f"a charge is a positive Fraction, not {amount!r}")
+        if amount > self.remaining:
+            raise BudgetExceeded(
+                "this request", requested=amount, remaining=self.remaining, unit=self.budget.unit
+            )
+        self.spent += amount

@@ -1,0 +1,58 @@
+"""Exact amounts: epsilons as fractions, noise scales as floats rounded the safe way."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+type_error = "give a number such as 0.5, a string such as '1/3', or a Fraction"
+
+Amount = Fraction | float
+"""A fraction, or `math.inf` for the exact limit. No other float is an amount."""
+
+
+def exact(value: object) -> Amount:
+    """Read an amount the way a person wrote it: `exact(0.1)` is 1/10, not 0.1's binary neighbor.
+
+    >>> sum([exact(0.1)] * 10) == 1
+    True
+    """
+    if isinstance(value, bool):
+        raise ValueError(f"{value!r} is not an amount; {type_error}")
+    if isinstance(value, Fraction):
+        return value
+    text = str(value).strip().lower()
+    if text in ("inf", "infinity", "+inf"):
+        return math.inf
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{value!r} is not an amount; {type_error}") from None
+
+
+def show(amount: Amount) -> str:
+    """The shortest exact spelling: a decimal where there is one, else a fraction."""
+    if amount == math.inf:
+        return "inf"
+    assert isinstance(amount, Fraction)
+    return repr(float(amount)) if exact(float(amount)) == amount else str(amount)
+
+
+def float_at_least(bound: Fraction) -> float:
+    """The smallest float that is no less than `bound`, compared as fractions."""
+    value = float(bound)
+    while Fraction(value) < bound:
+        value = math.nextafter(value, math.inf)
+    while Fraction(math.nextafter(value, 0.0)) >= bound:
+        value = math.nextafter(value, 0.0)
+    return value
+
+
+def float_root_at_least(square: Fraction) -> float:
+    """The smallest float whose square, as a fraction, is no less than `square`."""
+    value = math.sqrt(float(square))
+    while Fraction(value) ** 2 < square:
+        value = math.nextafter(value, math.inf)
+    while value > 0 and Fraction(math.nextafter(value, 0.0)) ** 2 >= square:
+        value = math.nextafter(value, 0.0)
+    return value

@@ -1,0 +1,128 @@
+"""The mechanisms: each a claim with its proof, its law in closed form, and its noise scale.
+
+Nothing here draws noise; `sources` does, from OpenDP. So most tests need no sampling: they compare
+laws. Scales are floats because OpenDP takes floats and samples *exactly* at the float it is given;
+each is rounded up, compared as a fraction, so that a share is never exceeded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from frith.privacy.exact import float_at_least, float_root_at_least
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """Independent integer noise on each count, P[k] proportional to exp(-|k| / scale).
+
+    Claim    D -> q(D) + noise is `epsilon`-DP when the integer vector q has L1 sensitivity at most
+             `sensitivity` between neighbors.
+    Proof    P[M(D)=z] / P[M(D')=z] = exp((|z - q(D')|_1 - |z - q(D)|_1) / scale), at most
+             exp(sensitivity / scale) by the triangle inequality, and scale, as a fraction, is at
+             least sensitivity / epsilon.
+    Assumes  exact sampling at a float scale, which OpenDP's discrete Laplace sampler gives. Sums
+             saturate at the ends of 64 bits, which is a function of the release alone.
+    Checked  tests/privacy/test_mechanisms.py: the ratio in closed form, the samples against the law.
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+
+    @property
+    def scale(self) -> float:
+        return float_at_least(Fraction(self.sensitivity) / self.epsilon)
+
+    @property
+    def variance(self) -> float:
+        p = np.exp(-1 / self.scale)
+        return float(2 * p / np.expm1(-1 / self.scale) ** 2)
+
+    def log_law(self, k: ArrayLike) -> NDArray[np.float64]:
+        """log P[noise = k]."""
+        return np.log(np.tanh(0.5 / self.scale)) - np.abs(np.asarray(k)) / self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """Independent integer noise on each count, P[k] proportional to exp(-k^2 / (2 scale^2)).
+
+    Claim    D -> q(D) + noise is `rho`-zCDP when the integer vector q has squared L2 sensitivity at
+             most `sensitivity_squared` between neighbors.
+    Proof    Canonne, Kamath and Steinke 2020, Theorem 14 (the multivariate form): integer shifts of
+             squared length s between the centers cost s / (2 scale^2), and scale^2, as a fraction,
+             is at least sensitivity_squared / (2 rho).
+    Assumes  exact sampling at a float scale, which OpenDP's discrete Gaussian sampler gives.
+    Checked  tests/privacy/test_mechanisms.py: Renyi divergences from the law, the samples against it.
+    """
+
+    rho: Fraction
+    sensitivity_squared: int
+
+    @property
+    def scale(self) -> float:
+        return float_root_at_least(Fraction(self.sensitivity_squared) / (2 * self.rho))
+
+    @property
+    def variance(self) -> float:
+        return self.scale**2  # an upper bound, and within 1% from scale 0.8 on
+
+    def log_law(self, k: ArrayLike) -> NDArray[np.float64]:
+        """log P[noise = k]; the normalizer is summed to where terms vanish."""
+        reach = int(40 * self.scale) + 2
+        grid = np.arange(-reach, reach + 1, dtype=np.float64)
+        weights = np.exp(-(grid**2) / (2 * self.scale**2))
+        return -(np.asarray(k, dtype=np.float64) ** 2) / (2 * self.scale**2) - np.log(weights.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateChoice:
+    """One candidate of a scored list: the best one, or one nearly as good.
+
+    `range_` is the largest minus the smallest change of a score between neighbors, over the whole
+    list of candidates: the sensitivity when all scores move the same way, else twice that.
+
+    Claim    Pure (`epsilon`): epsilon-DP. zCDP (`rho`): rho-zCDP.
+    Proof    Adding one number to all scores changes no choice, so a list of range R behaves as a
+             monotone list of sensitivity R. Pure: permute-and-flip with weights
+             exp(epsilon * score / R) is epsilon-DP for monotone scores (McKenna and Sheldon 2020).
+             zCDP: Gumbel noise of scale s draws from the exponential mechanism with weights
+             exp(score / s), which is (R/s)-bounded-range, so (R/s)^2/8-zCDP (Cesar and Rogers
+             2021), and s^2 >= R^2 / (8 rho).
+    Assumes  exact sampling, which OpenDP's noisy max gives; integer scores.
+    Checked  tests/privacy/test_mechanisms.py: the ratio by enumeration, the samples against the law.
+    """
+
+    amount: Fraction
+    range_: int
+    unit: str = "epsilon"
+
+    @property
+    def scale(self) -> float:
+        if self.unit == "epsilon":
+            return float_at_least(Fraction(self.range_) / self.amount)
+        return float_root_at_least(Fraction(self.range_) ** 2 / (8 * self.amount))
+
+    def law(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each candidate."""
+        weights = np.exp((np.asarray(scores, dtype=np.float64) - np.max(scores)) / self.scale)
+        if self.unit == "rho":
+            return np.asarray(weights / weights.sum())
+        return np.array([_permute_and_flip(weights, i) for i in range(len(weights))])
+
+
+def _permute_and_flip(weights: NDArray[np.float64], index: int) -> float:
+    """P[index wins] = p_i * E[product of (1 - p_j) over those before i in a random order].
+
+    The expectation is the integral over t in [0, 1] of prod_j (1 - t p_j): t is i's place in the
+    order. The integrand is a polynomial, which Gauss-Legendre integrates exactly.
+    """
+    others = np.delete(weights, index)
+    nodes, mass = np.polynomial.legendre.leggauss(len(weights) // 2 + 1)
+    t = (nodes + 1) / 2
+    products = np.prod(1 - np.outer(t, others), axis=1)
+    return float(weights[index] * np.sum(mass / 2 * products))

@@ -1,0 +1,79 @@
+"""What stands behind the curator's noise: OpenDP, or nothing in the exact limit.
+
+A third source, frozen releases, lives with the audits and is handed to a curator by tests alone.
+None of them can be seeded: OpenDP draws from the operating system's entropy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice
+
+Noise = DiscreteLaplace | DiscreteGaussian
+_SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
+
+
+class Source(Protocol):
+    """Turns exact integers into a release."""
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]: ...
+
+    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int: ...
+
+
+class OpenDPSource:
+    """Exact samplers with the operating system's entropy."""
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        measurement = _noise_measurement(type(noise), noise.scale)
+        flat = np.ascontiguousarray(sums, dtype=np.int64).reshape(-1)
+        slices = [flat[i : i + _SLICE] for i in range(0, len(flat), _SLICE)]
+        with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+            parts = list(pool.map(measurement, slices))
+        noisy = np.array([v for part in parts for v in part], dtype=np.int64)
+        return noisy.reshape(sums.shape)
+
+    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int:
+        return int(_choice_measurement(choice.unit, choice.scale)([int(s) for s in scores]))
+
+
+class ExactSource:
+    """No noise: the deterministic limit, for tests and non-private references."""
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        return sums
+
+    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int:
+        return int(np.argmax(np.asarray(scores, dtype=object)))
+
+
+@functools.lru_cache(maxsize=64)
+def _noise_measurement(kind: type[Noise], scale: float):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    if kind is DiscreteLaplace:
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+
+
+@functools.lru_cache(maxsize=64)
+def _choice_measurement(unit: str, scale: float):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    measure = dp.max_divergence() if unit == "epsilon" else dp.zero_concentrated_divergence()
+    return dp.m.make_noisy_max(
+        dp.vector_domain(dp.atom_domain(T="i64")),
+        dp.linf_distance(T="i64", monotonic=True),
+        measure,
+        scale=scale,
+    )
