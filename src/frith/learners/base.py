@@ -63,6 +63,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each record. Reads releases only: costs no budget."""
+        check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -82,7 +83,9 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
         ledger = None if self.ledger is None else Ledger(self.ledger)
-        return Curator(engine, budget, ledger=ledger, purpose=f"{act} {type(self).__name__}")
+        purpose = f"{act} {type(self).__name__}"
+        progress = getattr(self, "_progress", None)
+        return Curator(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
 
     def _adopt(self, forest: Forest, curator: Curator) -> None:
         """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""

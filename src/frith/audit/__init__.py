@@ -1,0 +1,1 @@
+"""Audits: checks that catch a learner or a mechanism that breaks its word."""

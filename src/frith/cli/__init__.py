@@ -1,0 +1,65 @@
+"""The command line: `frith` and its commands, one file each.
+
+Only Typer is imported when the program starts; a command imports what it needs when it runs, so
+that `frith --help` answers at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import frith
+from frith.cli import check, demo, domain, ledger, predict, show, train
+from frith.cli.group import FrithGroup
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="frith",
+    cls=FrithGroup,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    add_completion=False,
+    pretty_exceptions_enable=False,  # `--debug` shows plain tracebacks, without local variables
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Differentially private decision forests.",
+    epilog="Start with `frith demo`. Errors exit with 2, a budget that is used up with 3.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"frith {frith.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error, not only its message.")
+    ] = False,
+) -> None:
+    """Options that come before a command; `FrithGroup` reads --debug."""
+
+
+_FIRST, _DESK, _ANYONE = "Start here", "At the curator's desk", "With a released forest"
+app.command("demo", rich_help_panel=_FIRST)(demo.demo)
+app.add_typer(domain.app, name="domain", rich_help_panel=_DESK)
+app.command("check", rich_help_panel=_DESK)(check.check)
+app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)
+app.command("train", rich_help_panel=_DESK)(train.train)
+app.command("show", rich_help_panel=_ANYONE)(show.show)
+app.command("predict", rich_help_panel=_ANYONE)(predict.predict)
+
+
+def main() -> None:
+    """The `frith` program."""
+    app()

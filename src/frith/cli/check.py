@@ -1,0 +1,85 @@
+"""`frith check`: tells the curator, and only the curator, what lies outside a domain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from frith.cli.console import out, print_json, say, say_note
+from frith.cli.files import load_domain, read_batches
+from frith.cli.options import AsJson, DomainFile, TableFiles
+
+if TYPE_CHECKING:
+    from frith.cli.outside import Finding, Report
+    from frith.domain import Domain
+
+_SHOWN = 40  # characters of an example
+
+
+def check(
+    table: TableFiles,
+    domain: DomainFile,
+    json: AsJson = False,
+) -> None:
+    """Tell what a table holds outside its domain. The output is PRIVATE.
+
+    For the curator's desk alone: the counts and examples are exact facts about people. Exits with
+    0 if nothing lies outside, 1 if something does, 2 on errors.
+    """
+    report = _look(table, load_domain(domain))
+    if json:
+        print_json(report.to_json())
+    else:
+        _show(report)
+    say_note("this report holds exact facts about people; it is for the curator alone.")
+    raise typer.Exit(1 if report.is_outside else 0)
+
+
+def _look(path: Path, domain: Domain) -> Report:
+    from frith.cli.outside import add_batch, empty_report
+    from frith.engines import open_table
+    from frith.engines.memory import required_columns
+
+    open_table(str(path), domain)  # names and types are held to what training asks of them
+    report = empty_report(domain)
+    for batch in read_batches(path, required_columns(domain), skip=report.count_malformed):
+        add_batch(report, batch, domain)
+    return report
+
+
+def _show(report: Report) -> None:
+    from rich.table import Table
+
+    say(f"rows: {report.rows:,}; declared columns: {len(report.findings)}")
+    if report.malformed_rows:
+        say(f"rows with a wrong number of cells, not counted: {report.malformed_rows:,}", "red")
+    seen = [f for f in report.findings if f.is_outside or f.missing]
+    if not report.is_outside:
+        say("nothing lies outside the domain", "green")
+    if not seen:
+        return
+    grid = Table("column", box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("missing", "outside", "clamped"):
+        grid.add_column(name, justify="right")
+    grid.add_column("what happens")
+    grid.add_column("examples")
+    for finding in seen:
+        grid.add_row(*_cells(finding), style="" if finding.is_outside else "dim")
+    out().print(grid)
+
+
+def _cells(finding: Finding) -> list[str]:
+    counts = (finding.missing, finding.outside, finding.clamped)
+    name = finding.column if finding.role == "attribute" else f"{finding.column} ({finding.role})"
+    examples = ", ".join(_shortened(e) for e in finding.examples)
+    return [name, *(f"{n:,}" if n else "-" for n in counts), finding.consequence, examples]
+
+
+def _shortened(example: object) -> str:
+    """Numbers briefly, text in quotes: whatever it holds, the terminal is only shown text."""
+    if isinstance(example, float):
+        return f"{example:g}"
+    text = repr(example)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]}...{text[-1]}"

@@ -1,0 +1,65 @@
+"""What was asked for goes to stdout; everything said beside it goes to stderr.
+
+File names and values are never read as Rich markup, so a bracket in one is only a bracket.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def out() -> Console:
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False)
+
+
+def err() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False)
+
+
+def say(text: str, style: str = "") -> None:
+    """One paragraph on stdout, broken by the terminal alone so that paths stay whole."""
+    out().print(text, style=style, soft_wrap=True)
+
+
+def say_note(text: str) -> None:
+    err().print(f"note: {text}", style="yellow", soft_wrap=True)
+
+
+def say_error(text: str) -> None:
+    err().print(f"error: {text}", style="red", soft_wrap=True)
+
+
+def print_json(data: Any) -> None:
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def passes(title: str) -> Iterator[Callable[[str], None]]:
+    """Tell which pass over the records is under way, and nothing about the records.
+
+    A terminal gets a spinner, a log file one line a pass.
+    """
+    console, number = err(), 0
+
+    def text(purpose: str) -> str:
+        nonlocal number
+        number += 1
+        return f"{title}, pass {number}: {purpose}"
+
+    if not console.is_terminal:
+        yield lambda purpose: console.print(text(purpose), soft_wrap=True)
+        return
+    with console.status(title) as status:
+        yield lambda purpose: status.update(text(purpose))

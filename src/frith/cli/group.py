@@ -1,0 +1,47 @@
+"""Errors become one readable line and an exit code; tracebacks are for `--debug`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from frith.cli.console import say_error
+from frith.cli.words import amount
+from frith.errors import BudgetExceeded, FrithError
+
+FAILED = 2
+OVER_BUDGET = 3
+
+
+class FrithGroup(TyperGroup):
+    """The root of all commands, and the one place that turns errors into exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of a pipe has gone, which is no error of ours
+            raise
+        except (FrithError, ValueError, OSError) as error:
+            if ctx.params.get("debug"):
+                raise
+            say_error(_message(error))
+            raise typer.Exit(exit_code(error)) from None
+
+
+def exit_code(error: Exception) -> int:
+    return OVER_BUDGET if isinstance(error, BudgetExceeded) else FAILED
+
+
+def _message(error: Exception) -> str:
+    """One line: files named first, amounts rounded where their exact spelling is long."""
+    if isinstance(error, BudgetExceeded):
+        left, asked = amount(error.remaining), amount(error.requested)
+        return (
+            f"{error.what} has {error.unit} {left} left and this asks for {asked}; "
+            f"ask for at most {left}, or have the curator raise the budget"
+        )
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror.lower()}"
+    return " ".join(str(error).split()) or type(error).__name__

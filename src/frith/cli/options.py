@@ -1,0 +1,25 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TableFiles = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="A Parquet, CSV or Feather file, folder or pattern.")
+]
+ForestFile = Annotated[
+    Path, typer.Argument(metavar="FOREST", help="A forest written by `frith train`.")
+]
+DomainFile = Annotated[
+    Path, typer.Option("--domain", metavar="FILE", help="The domain: TOML, or JSON if named .json.")
+]
+Epsilon = Annotated[
+    str, typer.Option("--epsilon", metavar="E", help="The budget, read as written: 0.1, 1/3.")
+]
+Delta = Annotated[
+    str, typer.Option("--delta", metavar="D", help="0 for a pure budget, else such as 1e-6.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]

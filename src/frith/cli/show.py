@@ -1,0 +1,117 @@
+"""`frith show`: what a saved forest is and what it promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from frith.cli.console import out, print_json, say
+from frith.cli.options import AsJson, ForestFile
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from frith.domain import Attribute
+    from frith.forest import Forest
+
+_SHOWN = 20  # attributes listed
+_VALUES = 6  # values of an attribute listed
+
+
+def show(
+    forest: ForestFile,
+    json: AsJson = False,
+) -> None:
+    """Describe a saved forest: its guarantee, what was asked, its trees and its domain."""
+    from frith.forest import Forest
+
+    loaded = Forest.load(forest)
+    if json:
+        print_json(_facts(loaded, forest))
+    else:
+        _show(loaded, forest)
+
+
+def _facts(forest: Forest, path: Path) -> dict[str, Any]:
+    trees = forest.trees
+    return {
+        "path": str(path),
+        "guarantee": forest.guarantee.to_json(),
+        "noise_standard_deviation": forest.variance**0.5,
+        "vote": forest.vote,
+        "trees": {
+            "count": trees.n_trees,
+            "height": forest.height,
+            "nodes": trees.n_nodes,
+            "leaves": len(trees.leaves),
+            "attributes_asked": [forest.domain.names[a] for a in trees.asked],
+        },
+        "domain": forest.domain.to_json(),
+    }
+
+
+def _show(forest: Forest, path: Path) -> None:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    from frith.cli.words import promise
+
+    color = "green" if forest.guarantee.holds else "red"
+    body = Text(f"{forest.guarantee}\n\n").append(promise(forest.guarantee), style="italic")
+    title = Text(str(path), style=f"bold {color}")
+    out().print(Panel(body, title=title, border_style=color, width=min(out().width, 88)))
+    trees = forest.trees
+    say(
+        f"{trees.n_trees} trees, height {forest.height}, {trees.n_nodes:,} nodes, "
+        f"{len(trees.leaves):,} leaves; noise on a leaf count: standard deviation "
+        f"{forest.variance**0.5:.4g}\n"
+    )
+    out().print(_asked(forest), "", _domain(forest), sep="\n")
+
+
+def _asked(forest: Forest) -> Table:
+    table = _grid("Asked of the curator", "question", "cells", "mechanism", "scale", "share")
+    for column in (1, 3, 4):
+        table.columns[column].justify = "right"
+    for q in forest.guarantee.asked:
+        cells, share = f"{q.cells:,}", f"{float(q.share):.4g}"
+        table.add_row(q.purpose, cells, q.mechanism, f"{q.scale:.4g}", share)
+    return table
+
+
+def _domain(forest: Forest) -> Table:
+    domain = forest.domain
+    records = "" if domain.records is None else f", {domain.records:,} records declared"
+    title = f"Domain: {len(domain.attributes)} attributes{records}"
+    table = _grid(title, "column", "role", "values")
+    table.add_row(domain.label.name, "label", _values(domain.label), style="bold")
+    if domain.person is not None:
+        most = f"at most {domain.person.records} of a person's records count"
+        table.add_row(domain.person.column, "person", most)
+    asked = set(forest.trees.asked)
+    for j, attribute in enumerate(domain.attributes[:_SHOWN]):
+        role, style = ("asked", "") if j in asked else ("not asked", "dim")
+        table.add_row(attribute.name, role, _values(attribute), style=style)
+    if len(domain.attributes) > _SHOWN:
+        table.add_row(f"and {len(domain.attributes) - _SHOWN} more", style="dim")
+    return table
+
+
+def _values(attribute: Attribute) -> str:
+    from frith.domain import Numeric
+
+    if isinstance(attribute, Numeric):
+        log = ", log scale" if attribute.scale == "log" else ""
+        missing = ", or missing" if attribute.missing else ""
+        return f"{attribute.low:g} to {attribute.high:g}{log}{missing}"
+    shown = ", ".join(str(v) for v in attribute.values[:_VALUES])
+    more = attribute.size - _VALUES
+    return shown + (f" and {more} more" if more > 0 else "")
+
+
+def _grid(title: str, *columns: str) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    look = {"box": None, "header_style": "dim", "title_justify": "left", "padding": (0, 2, 0, 0)}
+    return Table(*columns, title=Text(title, style="bold"), **look)  # type: ignore[arg-type]

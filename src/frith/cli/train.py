@@ -1,0 +1,121 @@
+"""`frith train`: a private forest from a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from frith.cli.console import out, passes, print_json, say, say_note
+from frith.cli.files import check_output, load_domain
+from frith.cli.options import AsJson, Delta, DomainFile, Epsilon, TableFiles
+
+
+class Learner(StrEnum):
+    """The learners, by the name they have on the command line."""
+
+    RANDOM_DECISION = "random-decision"
+
+
+_CLASSES = {Learner.RANDOM_DECISION: "RandomDecisionForestClassifier"}
+
+
+def train(
+    table: TableFiles,
+    domain: DomainFile,
+    epsilon: Epsilon,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the forest (JSON).")
+    ],
+    delta: Delta = "0",
+    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.RANDOM_DECISION,
+    trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
+    height: Annotated[int | None, typer.Option(help="The most questions on a path.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Train a private forest within a budget, and write it to a file.
+
+    What is printed and written is covered by the guarantee, so it may be shown to anyone (with
+    `--epsilon inf` there is none). Exits with 3 if the ledger's budget does not cover the request;
+    nothing is charged then.
+    """
+    check_output(output, table, domain, *(() if ledger is None else (ledger,)))
+    wanted = {
+        "domain": load_domain(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
+        "height": height, "random_state": seed, "ledger": ledger,
+    }  # fmt: skip
+    model = _make_model(
+        learner, {name: value for name, value in wanted.items() if value is not None}
+    )
+    _fit(model, table)
+    model.forest_.save(output)
+    _warn(model)
+    if json:
+        print_json(_facts(model, output))
+    else:
+        _show(model, output)
+
+
+def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
+    import frith
+
+    kind = getattr(frith, _CLASSES[learner])
+    offered = kind().get_params()
+    for name in options:
+        if name not in offered:
+            raise ValueError(f"the learner {learner} has no option {name}; leave it out")
+    return kind(**options)
+
+
+def _fit(model: Any, table: Path) -> None:
+    from frith.engines import open_table
+
+    engine = open_table(str(table), model.domain)
+    with passes("training") as progress:
+        model._progress = progress
+        model.fit(engine)
+
+
+def _warn(model: Any) -> None:
+    if not model.forest_.guarantee.holds:
+        say_note("epsilon=inf adds no noise: this forest is as private as the records themselves.")
+    elif model.domain.learned:
+        say_note(
+            "the domain says `learned = true`, so its values and bounds are outside the guarantee; "
+            "review it and remove that line."
+        )
+
+
+def _facts(model: Any, output: Path) -> dict[str, Any]:
+    from frith.cli.ledger import receipt_to_json
+
+    receipt = None if model.receipt_ is None else receipt_to_json(model.receipt_)
+    return {"path": str(output), "guarantee": model.forest_.guarantee.to_json(), "receipt": receipt}
+
+
+def _show(model: Any, output: Path) -> None:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    from frith.cli.words import amount, quoted
+
+    forest, receipt = model.forest_, model.receipt_
+    lines = [forest.describe()]
+    if receipt is not None:
+        lines.append(
+            f"receipt {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged, "
+            f"{amount(receipt.running)} spent in all"
+        )
+    color = "green" if forest.guarantee.holds else "red"
+    title = Text(str(output), style=f"bold {color}")
+    out().print(Panel(Text("\n".join(lines)), title=title, border_style=color, expand=False))
+    say(f"next: frith show {quoted(output)}", "dim")

@@ -1,0 +1,48 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frith.privacy.exact import exact, float_at_least, float_root_at_least, show
+
+positive = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
+
+
+def test_ten_tenths_are_one():
+    assert sum([exact(0.1)] * 10) == 1
+    assert Fraction(0.1) * 10 != 1  # what reading the binary value would give
+
+
+@pytest.mark.parametrize("text", ["0.1", "1/10", 0.1, Fraction(1, 10), "1e-1"])
+def test_amounts_are_read_as_written(text):
+    assert exact(text) == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("bad", ["nan", float("nan"), "one", None, True, "1/0", ""])
+def test_what_is_no_amount_is_refused(bad):
+    with pytest.raises(ValueError, match="not an amount"):
+        exact(bad)
+
+
+@given(positive)
+def test_a_scale_is_the_smallest_float_that_is_large_enough(bound):
+    value = float_at_least(bound)
+    assert Fraction(value) >= bound
+    import math
+
+    assert Fraction(math.nextafter(value, 0)) < bound
+
+
+@given(positive)
+def test_a_root_is_the_smallest_float_whose_square_is_large_enough(square):
+    import math
+
+    value = float_root_at_least(square)
+    assert Fraction(value) ** 2 >= square
+    assert Fraction(math.nextafter(value, 0)) ** 2 < square
+
+
+@given(positive)
+def test_shown_amounts_read_back_equal(amount):
+    assert exact(show(amount)) == amount

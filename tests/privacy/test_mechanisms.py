@@ -1,0 +1,176 @@
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import frith.privacy.mechanisms as mechanisms
+from frith.privacy import DiscreteGaussian, DiscreteLaplace, PrivateChoice
+from frith.privacy.sources import ExactSource, OpenDPSource
+from tests.statistics import FALSE_FAILURE, fits_law
+
+shares = st.fractions(min_value=Fraction(1, 1000), max_value=20)
+
+
+@pytest.mark.parametrize("name", ["DiscreteLaplace", "DiscreteGaussian", "PrivateChoice"])
+def test_every_mechanism_states_claim_proof_assumption_and_check(name):
+    text = getattr(mechanisms, name).__doc__
+    assert all(f"\n    {heading}" in text for heading in ("Claim", "Proof", "Assumes", "Checked"))
+
+
+# -- laws, in closed form ----------------------------------------------------------------------
+
+
+@given(shares, st.integers(1, 100))
+def test_laplace_scale_never_exceeds_the_share(epsilon, sensitivity):
+    noise = DiscreteLaplace(epsilon, sensitivity)
+    assert sensitivity / Fraction(noise.scale) <= epsilon
+    assert sensitivity / Fraction(noise.scale) > epsilon * (1 - Fraction(1, 10**15))
+
+
+@given(shares, st.integers(1, 100))
+def test_gaussian_scale_never_exceeds_the_share(rho, squared):
+    noise = DiscreteGaussian(rho, squared)
+    assert squared / (2 * Fraction(noise.scale) ** 2) <= rho
+
+
+@given(shares, st.integers(1, 100))
+def test_gumbel_scale_never_exceeds_the_share(rho, range_):
+    choice = PrivateChoice(rho, range_, "rho")
+    assert (range_ / Fraction(choice.scale)) ** 2 / 8 <= rho
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_laplace_law_is_a_distribution_whose_shifts_cost_epsilon(epsilon):
+    noise = DiscreteLaplace(Fraction(epsilon), sensitivity=2)
+    k = np.arange(-3000, 3001)
+    assert np.exp(noise.log_law(k)).sum() == pytest.approx(1)
+    ratio = noise.log_law(k) - noise.log_law(k - 2)
+    assert np.abs(ratio).max() == pytest.approx(float(Fraction(epsilon)))
+    assert (np.exp(noise.log_law(k)) * k**2).sum() == pytest.approx(noise.variance)
+
+
+@pytest.mark.parametrize("rho", ["0.005", "0.1", "2"])
+def test_gaussian_shifts_cost_rho_at_every_renyi_order(rho):
+    noise = DiscreteGaussian(Fraction(rho), sensitivity_squared=4)
+    k = np.arange(-2000, 2001)
+    p, q = noise.log_law(k), noise.log_law(k - 2)  # a shift of squared length 4
+    assert np.exp(p).sum() == pytest.approx(1)
+    for order in (1.5, 2, 4, 16):
+        terms = order * p + (1 - order) * q
+        divergence = (terms.max() + np.log(np.exp(terms - terms.max()).sum())) / (order - 1)
+        assert divergence <= order * float(Fraction(rho)) + 1e-9
+
+
+scores = st.lists(st.integers(-20, 20), min_size=2, max_size=6)
+
+
+def permute_and_flip_by_hand(scores, scale):
+    """Algorithm 1 of McKenna and Sheldon, over all orders of the candidates."""
+    won = np.zeros(len(scores))
+    orders = list(permutations(range(len(scores))))
+    for order in orders:
+        still = 1.0
+        for i in order:
+            p = np.exp((scores[i] - max(scores)) / scale)
+            won[i] += still * p / len(orders)
+            still *= 1 - p
+    return won
+
+
+@given(scores)
+def test_the_pure_law_is_permute_and_flip(scores):
+    choice = PrivateChoice(Fraction(1, 2), 3)
+    assert choice.law(scores) == pytest.approx(permute_and_flip_by_hand(scores, choice.scale))
+
+
+@given(scores, st.data())
+def test_a_pure_choice_costs_at_most_epsilon_over_lists_of_its_range(scores, data):
+    """Changes within a window of width `range_`, wherever the window lies, cost epsilon."""
+    range_, start = 4, data.draw(st.integers(-9, 9))
+    change = data.draw(st.lists(st.integers(0, range_), min_size=len(scores), max_size=len(scores)))
+    other = [s + start + c for s, c in zip(scores, change, strict=True)]
+    choice = PrivateChoice(Fraction(1), range_)
+    ratio = np.log(choice.law(scores)) - np.log(choice.law(other))
+    assert np.abs(ratio).max() <= 1 + 1e-9
+
+
+def test_a_choice_with_half_the_range_would_leak():
+    choice = PrivateChoice(Fraction(1), 2)  # the scores below move by up to 4
+    ratio = np.log(choice.law([0, 9, 3])) - np.log(choice.law([4, 9, 3]))
+    assert np.abs(ratio).max() > 1
+
+
+@given(scores, st.data())
+def test_a_zcdp_choice_costs_at_most_rho_at_every_order(scores, data):
+    change = data.draw(st.lists(st.integers(0, 4), min_size=len(scores), max_size=len(scores)))
+    choice = PrivateChoice(Fraction(1, 10), 4, "rho")
+    p = choice.law(scores)
+    q = choice.law([s + c for s, c in zip(scores, change, strict=True)])
+    for order in (1.5, 2, 8, 32):
+        divergence = np.log(np.sum(p**order * q ** (1 - order))) / (order - 1)
+        assert divergence <= order / 10 + 1e-9
+
+
+# -- samplers, against their laws --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        DiscreteLaplace(Fraction(1, 5), 1),
+        DiscreteLaplace(Fraction(2), 1),
+        DiscreteGaussian(Fraction(1, 50), 1),
+        DiscreteGaussian(Fraction(1), 1),
+    ],
+    ids=str,
+)
+def test_samples_follow_the_law_and_not_one_of_another_scale(noise):
+    draws = OpenDPSource().perturb(np.zeros((200, 250), dtype=np.int64), noise, threads=2).ravel()
+    assert fits_law(draws, noise.log_law)
+    off = type(noise)(*(v * f for v, f in zip(_fields(noise), _twenty_percent(noise), strict=True)))
+    assert not fits_law(draws, off.log_law)
+
+
+def _fields(noise):
+    return [getattr(noise, f) for f in noise.__dataclass_fields__]
+
+
+def _twenty_percent(noise):
+    """Factors that make the scale 20% larger."""
+    return (Fraction(5, 6), 1) if isinstance(noise, DiscreteLaplace) else (Fraction(25, 36), 1)
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit):
+    scores, n = [3, 2, 0], 20_000
+    choice, half = (PrivateChoice(Fraction(1), r, unit) for r in (2, 1))
+    source = OpenDPSource()
+    won = np.bincount([source.choose(scores, choice) for _ in range(n)], minlength=3) / n
+    tolerance = np.sqrt(np.log(2 / FALSE_FAILURE) / (2 * n))  # Hoeffding, two-sided
+    assert np.abs(won - choice.law(scores)).max() <= tolerance
+    assert np.abs(won - half.law(scores)).max() > tolerance
+
+
+def test_noise_is_added_to_the_sums_in_their_shape():
+    sums = np.arange(20_000, dtype=np.int64).reshape(100, 200) * 1000
+    noisy = OpenDPSource().perturb(sums, DiscreteLaplace(Fraction(5), 1), threads=3)
+    assert noisy.shape == sums.shape
+    assert noisy.dtype == np.int64
+    # P[|noise| > 250] < e^-1000: an order lost between threads would show
+    assert np.abs(noisy - sums).max() < 250
+    assert np.any(noisy != sums)
+
+
+def test_sums_saturate_instead_of_wrapping():
+    ends = np.array([2**63 - 1, -(2**63)], dtype=np.int64)
+    noisy = OpenDPSource().perturb(ends, DiscreteLaplace(Fraction(1, 1000), 1), threads=1)
+    assert noisy[0] > 0 > noisy[1]
+
+
+def test_the_exact_source_changes_nothing_and_takes_the_first_best():
+    sums = np.array([3, -1, 7])
+    assert np.array_equal(ExactSource().perturb(sums, DiscreteLaplace(Fraction(1), 1), 1), sums)
+    assert ExactSource().choose([2, 5, 5], PrivateChoice(Fraction(1), 1)) == 1
