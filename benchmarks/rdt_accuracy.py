@@ -67,9 +67,9 @@ def write_words(
         f"{ensembles - 1}), the same for every epsilon. One accuracy is the mean over "
         f"{common.FOLDS}-fold stratified cross-validation with fresh noise for every fold, done "
         f"{runs} times (fold seeds 0 to {runs - 1}); a row summarizes the {ensembles} accuracies, "
-        "in percent. Epsilon inf is the exact forest: no noise and no guarantee. The height "
-        "follows the paper's rule, with the declared number of records of the whole set. Noise "
-        "has no seed, so another run differs a little.\n",
+        "in percent, with Student's interval for their mean. Epsilon inf is the exact forest: no "
+        "noise and no guarantee. The height follows the paper's rule, with the declared number of "
+        "records of the whole set. Noise has no seed, so another run differs a little.\n",
         "Made by `python benchmarks/rdt_accuracy.py`; every ensemble is in rdt_accuracy.csv.\n",
         "![box plots](rdt_accuracy.png)\n",
     ]
@@ -93,7 +93,7 @@ def plot(rows: pd.DataFrame, majority: dict[str, float], path: Path) -> None:
     for axis, (name, group) in zip(axes, rows.groupby("set", sort=False), strict=True):
         parts = [part["accuracy"] for _, part in group.groupby("epsilon", sort=False)]
         epsilons = group["epsilon"].unique()
-        inverse = ["0\n(exact)" if np.isinf(e) else f"{1 / e:.3g}" for e in epsilons]
+        inverse = ["0\n(exact)" if np.isinf(e) else f"{round(1 / e, 2):g}" for e in epsilons]
         common.boxes(axis, parts, inverse, majority[name])
         axis.set_xlabel("1 / epsilon")
     common.save(figure, path)

@@ -75,7 +75,7 @@ def write_words(rows: pd.DataFrame, majority: dict[str, float], path: Path, ense
         f"{ensembles - 1}), {common.FOLDS}-fold stratified cross-validation (fold seed 0). The "
         "training records are split at random into equal batches; the first is fitted, each "
         "further one is an update with noise of its own. A row summarizes the accuracies of the "
-        "ensembles, in percent.\n",
+        "ensembles, in percent, with Student's interval for their mean.\n",
         f"The epsilon of all batches together stays {EPSILON} because the batches are declared "
         "disjoint in protected units. That declaration is an assumption of the guarantee: a "
         "record's batch must be a function of that record alone, such as a date with public "

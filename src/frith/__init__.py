@@ -17,38 +17,55 @@ if TYPE_CHECKING:
     from frith.engines import open_table
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning
     from frith.forest import Forest
-    from frith.learners import RandomDecisionForestClassifier
+    from frith.learners import (
+        C45Classifier,
+        GiniForestClassifier,
+        ID3Classifier,
+        InfoGainForestClassifier,
+        RandomDecisionForestClassifier,
+        SignalForestClassifier,
+    )
     from frith.privacy import Budget, Guarantee, Ledger
 
 # Names are imported when first used, so that `import frith` and the command line start fast.
 _HOMES = {
     "Budget": "frith.privacy",
     "BudgetExceeded": "frith.errors",
+    "C45Classifier": "frith.learners",
     "Categorical": "frith.domain",
     "Domain": "frith.domain",
     "Forest": "frith.forest",
     "FrithError": "frith.errors",
+    "GiniForestClassifier": "frith.learners",
     "Guarantee": "frith.privacy",
+    "ID3Classifier": "frith.learners",
+    "InfoGainForestClassifier": "frith.learners",
     "Ledger": "frith.privacy",
     "Numeric": "frith.domain",
     "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
+    "SignalForestClassifier": "frith.learners",
     "open_table": "frith.engines",
 }
 __all__ = [
     "Budget",
     "BudgetExceeded",
+    "C45Classifier",
     "Categorical",
     "Domain",
     "Forest",
     "FrithError",
+    "GiniForestClassifier",
     "Guarantee",
+    "ID3Classifier",
+    "InfoGainForestClassifier",
     "Ledger",
     "Numeric",
     "Person",
     "PrivacyLeakWarning",
     "RandomDecisionForestClassifier",
+    "SignalForestClassifier",
     "open_table",
 ]
 

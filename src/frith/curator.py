@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from frith.domain import Domain
 from frith.engines.base import Engine
 from frith.errors import TooManyCells
-from frith.kernels import MAX_CELLS, Kernel, RecordCount
+from frith.kernels import MAX_CELLS, Kernel, RecordCount, SplitCounts, SplitTables, View
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
 from frith.privacy.ledger import Ledger, Receipt
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice
 from frith.privacy.sources import ExactSource, Noise, OpenDPSource, Source
+from frith.scores import Criterion, split_scores
 
 Progress = Callable[[str], None]
 """Called with the purpose of each pass as it begins: passes are public, records are not."""
@@ -69,6 +70,7 @@ class Curator:
         self._ledger, self._purpose = ledger, purpose
         self._progress = progress or (lambda purpose: None)
         self._asked: list[Question] = []
+        self._last: tuple[Kernel, NDArray[np.int64]] | None = None
         self._assumptions: list[str] = [*engine.assumptions]
         if self.domain.learned:
             self._assumptions.append("domain learned from the data: not covered")
@@ -94,21 +96,49 @@ class Curator:
             tuple(self._asked),
         )
 
-    def noisy_counts(self, kernel: Kernel, share: Fraction, purpose: str) -> Release:
-        """The kernel's sums with integer noise, for `share` of the budget."""
-        cells = math.prod(kernel.shape)
-        if cells > MAX_CELLS:
-            raise TooManyCells(
-                f"{purpose}: {cells:,} cells, and at most {MAX_CELLS:,} can be asked at once; "
-                "use fewer or lower trees, or group the values of large attributes"
-            )
+    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+        """The sums of a kernel, or a view of a level's sums, with integer noise for `share`."""
+        base = kernel.base if isinstance(kernel, View) else kernel
+        _check_cells(base, purpose)
         noise = self._noise(kernel, share)
         self._charge(share)
-        self._asked.append(_question(purpose, noise, share, cells))
-        self._progress(purpose)
-        sums = self._engine.aggregate(kernel)
-        values = self._source.perturb(sums, noise, self._engine.threads)
+        self._asked.append(_noise_question(purpose, noise, share, math.prod(kernel.shape)))
+        sums = self._sums(base, purpose)
+        exact = kernel.take(sums) if isinstance(kernel, View) else sums
+        values = self._source.perturb(exact, noise, self._engine.threads)
         return Release(values, 0.0 if self.is_exact else noise.variance)
+
+    def choose_splits(
+        self,
+        level: SplitCounts,
+        places: NDArray[np.int64],
+        allowed: NDArray[np.bool_],
+        by: Criterion,
+        share: Fraction,
+        purpose: str,
+    ) -> NDArray[np.int64]:
+        """A private choice among the allowed candidates at each of some open nodes.
+
+        A record is at one node of each tree, so the choices at the nodes of one tree compose in
+        parallel and those of different trees add: each tree gets an equal part of `share`. A unit
+        of m records moves the scores of the nodes they are at by m ranges in all.
+        """
+        _check_cells(level, purpose)
+        n_trees = len(np.unique(level.tree_of[places]))
+        amount = share * self.budget.total / max(1, n_trees)
+        choice = PrivateChoice(amount, by.range_ * self._records_per_unit, self.budget.unit)
+        self._charge(share)
+        self._asked.append(
+            Question(purpose, "private choice", share, choice.range_, choice.scale, len(places))
+        )
+        tables = SplitTables(level).take(self._sums(level, purpose))[places]
+        scores = split_scores(tables, level.layout, by)
+        options = (np.flatnonzero(row) for row in allowed)
+        picks = [
+            int(o[self._source.choose(s[o].tolist(), choice)])
+            for s, o in zip(scores, options, strict=True)
+        ]
+        return np.array(picks, dtype=np.int64)
 
     def records(self, share: Fraction) -> int:
         """The number of records, at least 1: as declared, else noisy for `share` of the budget."""
@@ -117,11 +147,18 @@ class Curator:
             return max(1, self.domain.records)
         return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
 
+    def _sums(self, kernel: Kernel, purpose: str) -> NDArray[np.int64]:
+        """One pass over the records; the sums of the last kernel are kept for further questions."""
+        if self._last is None or self._last[0] is not kernel:
+            self._progress(purpose)
+            self._last = (kernel, self._engine.aggregate(kernel))
+        return self._last[1]
+
     def derive(self, column: Any) -> None:
         """Have the engine keep a derived column, where it can."""
         self._engine.derive(column)
 
-    def _noise(self, kernel: Kernel, share: Fraction) -> Noise:
+    def _noise(self, kernel: Kernel | View, share: Fraction) -> Noise:
         amount, most = share * self.budget.total, self._records_per_unit
         if self.budget.unit == "rho":
             return DiscreteGaussian(amount, kernel.l2_squared * most**2)
@@ -134,6 +171,9 @@ class Curator:
     def _charge(self, share: Fraction) -> None:
         """Pay first: the meter for this question, and the ledger once for all of them."""
         self._meter.charge(share * self.budget.total)
+        self._pay_ledger()
+
+    def _pay_ledger(self) -> None:
         if self._ledger is not None and self.receipt is None:
             self.receipt = self._ledger.charge(self.budget, self._purpose)
 
@@ -142,7 +182,16 @@ class Curator:
             self._assumptions.append(text)
 
 
-def _question(purpose: str, noise: Noise, share: Fraction, cells: int) -> Question:
+def _check_cells(kernel: Kernel, purpose: str) -> None:
+    cells = math.prod(kernel.shape)
+    if cells > MAX_CELLS:
+        raise TooManyCells(
+            f"{purpose}: {cells:,} cells, and at most {MAX_CELLS:,} can be asked at once; "
+            "use fewer or lower trees, or group the values of large attributes"
+        )
+
+
+def _noise_question(purpose: str, noise: Noise, share: Fraction, cells: int) -> Question:
     if isinstance(noise, DiscreteLaplace):
         return Question(purpose, "discrete Laplace", share, noise.sensitivity, noise.scale, cells)
     return Question(

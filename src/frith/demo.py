@@ -95,7 +95,7 @@ def measure(
         progress(f"epsilon {epsilon:g}")
         forests = [_train(sample, epsilon) for _ in range(repeats)]
         accuracies = tuple(_accuracy(forest, sample) for forest in forests)
-        points.append(Point(epsilon, accuracies, math.sqrt(forests[0].variance)))
+        points.append(Point(epsilon, accuracies, _noise(forests[0])))
         kept = forests[0] if epsilon == KEPT or kept is None else kept
     assert kept is not None
     progress("without noise")
@@ -112,26 +112,16 @@ def draw(curve: Curve, path: Path) -> None:
     figure = Figure(figsize=(7.2, 4.4), dpi=160, layout="constrained")
     axes = figure.subplots()
     axes.fill_between(epsilons, lows, highs, color=_BLUE, alpha=0.18, linewidth=0)
-    axes.plot(epsilons, [p.mean for p in curve.points], color=_BLUE, marker="o", linewidth=2)
-    axes.axhline(curve.exact, color="black", linestyle="--", linewidth=1)
-    axes.axhline(curve.majority, color=_GREY, linestyle=":", linewidth=1.2)
-    _name_lines(axes, curve)
-    _dress(axes, epsilons)
+    means, name = [p.mean for p in curve.points], f"{TREES} private random trees"
+    axes.plot(epsilons, means, color=_BLUE, marker="o", linewidth=2, label=name)
+    name = f"the same trees without noise, {curve.exact:.1%}"
+    axes.axhline(curve.exact, color="black", linestyle="--", linewidth=1, label=name)
+    name = f"always the majority label, {curve.majority:.1%}"
+    axes.axhline(curve.majority, color=_GREY, linestyle=":", linewidth=1.4, label=name)
     axes.set_title(f"What privacy costs on {curve.sample.name}", loc="left", weight="bold", pad=12)
+    axes.legend(loc="lower right", frameon=False)
+    _dress(axes, epsilons)
     figure.savefig(path)
-
-
-def _name_lines(axes: Any, curve: Curve) -> None:
-    """Names beside the lines, so that there is no legend to match."""
-    first, middle, last = (curve.points[i] for i in (0, len(curve.points) // 2, -1))
-    near = {"textcoords": "offset points"}
-    exact, majority = f"without noise {curve.exact:.1%}", f"majority label {curve.majority:.1%}"
-    axes.annotate(exact, (first.epsilon, curve.exact), (0, 5), va="bottom", **near)
-    axes.annotate(
-        majority, (last.epsilon, curve.majority), (0, -5), va="top", ha="right", color=_GREY, **near
-    )
-    where = (middle.epsilon, middle.mean)
-    axes.annotate(f"{TREES} private random trees", where, (14, -12), va="top", color=_BLUE, **near)
 
 
 def _dress(axes: Any, epsilons: Sequence[float]) -> None:
@@ -160,6 +150,11 @@ def _train(sample: Sample, epsilon: float) -> Forest:
         sample.domain, epsilon=epsilon, n_trees=TREES, random_state=SEED
     )
     return model.fit(*sample.train).forest_
+
+
+def _noise(forest: Forest) -> float:
+    """The standard deviation of the noise on a leaf count, the same in every leaf."""
+    return float(np.sqrt(np.median(forest.variance[forest.trees.leaves])))
 
 
 def _accuracy(forest: Forest, sample: Sample) -> float:

@@ -10,11 +10,13 @@ import functools
 import hashlib
 import json
 import math
+import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import MISSING, dataclass, field, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +36,23 @@ Value = str | int | float | bool
 def spelling(value: object) -> str:
     """How a categorical value is compared: as text, the same in every file format.
 
-    >>> spelling("a"), spelling(1), spelling(1.0), spelling(True)
-    ('a', '1', '1', 'true')
+    >>> spelling("a"), spelling(1), spelling(1.0), spelling(Decimal("1.00")), spelling(True)
+    ('a', '1', '1', '1', 'true')
     """
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, Decimal) and (not value or abs(value.adjusted()) < 400):
+        digits = format(value, "f") if value else "0"  # never a million of them
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    value = _native(value)
     return repr(value) if isinstance(value, float) else str(value)
+
+
+def _native(value: Any) -> Any:
+    """A number or text that came out of an array, as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,12 @@ class Categorical:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "values", tuple(self.values))
+        unordered = isinstance(self.values, str | bytes | Set | Mapping)
+        if unordered or not isinstance(self.values, Iterable):
+            raise DomainError(f"attribute {self.name!r}: values are a list, in order")
+        object.__setattr__(self, "values", tuple(map(_native, self.values)))
+        object.__setattr__(self, "other", _native(self.other))
+        object.__setattr__(self, "missing", _native(self.missing))
         if not self.values:
             raise DomainError(f"attribute {self.name!r} has no values; declare at least one")
         if len(self.values) > MAX_VALUES:
@@ -76,10 +90,10 @@ class Categorical:
             if spelling(value) in seen:
                 raise DomainError(f"attribute {self.name!r} declares the value {value!r} twice")
             seen.add(spelling(value))
-        for role, value in (("other", self.other), ("missing", self.missing)):
-            if value is not None and spelling(value) not in seen:
+        for role, special in (("other", self.other), ("missing", self.missing)):
+            if special is not None and _kind(special, self.name) and spelling(special) not in seen:
                 raise DomainError(
-                    f"attribute {self.name!r}: {role} = {value!r} is not among its values; add it"
+                    f"attribute {self.name!r}: {role} = {special!r} is not among its values; add it"
                 )
 
     @property
@@ -136,22 +150,33 @@ class Numeric:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        for bound in (self.low, self.high):
-            if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
+        for side in ("low", "high"):
+            bound = _native(getattr(self, side))
+            if not _is_finite(bound):
                 raise DomainError(f"attribute {self.name!r}: bounds must be finite numbers")
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+            object.__setattr__(self, side, float(bound))
         if not self.low < self.high or not math.isfinite(self.high - self.low):
             raise DomainError(
                 f"attribute {self.name!r} has empty bounds: low = {self.low:g} must be under "
                 f"high = {self.high:g}"
             )
         if self.scale not in ("linear", "log"):
-            raise DomainError(f"attribute {self.name!r}: scale is 'linear' or 'log', not {self.scale!r}")
+            raise DomainError(
+                f"attribute {self.name!r}: scale is 'linear' or 'log', not {self.scale!r}"
+            )
+        if not isinstance(self.missing, bool):
+            raise DomainError(
+                f"attribute {self.name!r}: missing is true or false, not {self.missing!r}"
+            )
         if not isinstance(self.cells, int) or not 2 <= self.cells <= MAX_VALUES - self.missing:
             raise DomainError(
-                f"attribute {self.name!r} has {self.cells!r} cells; between 2 and {MAX_VALUES:,} "
-                "are possible"
+                f"attribute {self.name!r}: cells are a whole number between 2 and "
+                f"{MAX_VALUES - self.missing:,}"
+            )
+        if not np.all(np.diff([self.low, *self.edges, self.high]) > 0):
+            raise DomainError(
+                f"attribute {self.name!r}: bounds {self.low!r} and {self.high!r} are too close to "
+                f"tell {self.cells:,} cells apart; declare fewer cells or wider bounds"
             )
 
     @property
@@ -175,7 +200,7 @@ class Numeric:
         steps = [i / self.cells for i in range(1, self.cells)]
         if self.scale == "linear":
             return np.array([self.low + s * (self.high - self.low) for s in steps])
-        unit = max(abs(self.low), abs(self.high)) / _LOG_DECADES
+        unit = max(abs(self.low), abs(self.high)) / _LOG_DECADES or sys.float_info.min
         low, high = (math.copysign(math.log1p(abs(b) / unit), b) for b in (self.low, self.high))
         even = [low + s * (high - low) for s in steps]
         return np.array([math.copysign(unit * math.expm1(abs(t)), t) for t in even])
@@ -198,11 +223,14 @@ class Person:
     records: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 1:
-            raise DomainError(f"person {self.column!r}: records must be a whole number of at least 1")
+        _check_name(self.column, "the person's column")
+        if not _is_whole(self.records) or self.records < 1:
+            raise DomainError(
+                f"person {self.column!r}: records must be a whole number of at least 1"
+            )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
@@ -224,6 +252,13 @@ class Domain:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise DomainError("a domain needs at least one attribute")
+        for attribute in self.attributes:
+            if not isinstance(attribute, Attribute):
+                raise DomainError(f"an attribute is Categorical or Numeric, not {attribute!r}")
+        if not isinstance(self.label, Categorical):
+            raise DomainError(f"the label is Categorical, not {self.label!r}")
+        if not isinstance(self.person, Person | None):
+            raise DomainError(f"the person is a Person, not {self.person!r}")
         names = [a.name for a in self.attributes]
         for name, times in Counter(names).items():
             if times > 1:
@@ -236,11 +271,13 @@ class Domain:
                 "label has no 'other' and no 'missing'"
             )
         if self.person is not None and self.person.column in (*names, self.label.name):
-            raise DomainError(f"attribute {self.person.column!r} is also the person; declare it once")
-        if self.records is not None and (
-            isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 0
-        ):
+            raise DomainError(
+                f"attribute {self.person.column!r} is also the person; declare it once"
+            )
+        if self.records is not None and (not _is_whole(self.records) or self.records < 0):
             raise DomainError("records must be a whole number of at least 0, or left out")
+        if not isinstance(self.learned, bool):
+            raise DomainError(f"learned is true or false, not {self.learned!r}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -265,6 +302,14 @@ class Domain:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def __eq__(self, other: object) -> bool:  # Python's own would hold True, 1 and 1.0 for equal
+        if not isinstance(other, Domain):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
     # -- files ---------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
@@ -280,17 +325,18 @@ class Domain:
     def from_json(cls, data: Mapping[str, Any]) -> Domain:
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise FormatError(f"this is not a frith domain: it must say format = {FORMAT!r}")
-        try:
-            person = data.get("person")
-            return cls(
-                tuple(_attribute(a) for a in data["attributes"]),
-                Categorical(**data["label"]),
-                data.get("records"),
-                Person(**person) if person else None,
-                data.get("learned", False),
-            )
-        except (TypeError, KeyError) as error:
-            raise DomainError(f"the domain is incomplete or has an unknown entry: {error}") from None
+        data = {k: v for k, v in data.items() if k != "format"}
+        _check_keys(cls, data, "the domain")
+        if not isinstance(data["attributes"], list | tuple):
+            raise DomainError("the domain's attributes are a list of tables")
+        person = data.get("person")
+        return cls(
+            tuple(_attribute(a) for a in data["attributes"]),
+            _part(Categorical, data["label"], "the label"),
+            data.get("records"),
+            None if person is None else _part(Person, person, "the person"),
+            data.get("learned", False),
+        )
 
     def to_toml(self) -> str:
         import tomli_w
@@ -299,10 +345,7 @@ class Domain:
 
     @classmethod
     def from_toml(cls, text: str) -> Domain:
-        try:
-            return cls.from_json(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise FormatError(f"the domain is not valid TOML: {error}") from None
+        return cls.from_json(_parsed(tomllib.loads, text, "the domain is not valid TOML"))
 
     def save(self, path: str | Path) -> None:
         """Write TOML, or JSON when the name ends in .json."""
@@ -317,13 +360,10 @@ class Domain:
     @classmethod
     def load(cls, path: str | Path) -> Domain:
         path = Path(path)
-        text = path.read_text(encoding="utf-8")
-        if path.suffix != ".json":
-            return cls.from_toml(text)
-        try:
-            return cls.from_json(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise FormatError(f"{path} is not valid JSON: {error}") from None
+        loads, kind = (json.loads, "JSON") if path.suffix == ".json" else (tomllib.loads, "TOML")
+        problem = f"{path} is not valid {kind}"
+        text = _parsed(lambda file: file.decode("utf-8-sig"), path.read_bytes(), problem)
+        return cls.from_json(_parsed(loads, text, problem))
 
     @classmethod
     def from_table(cls, table: Any, label: str, *, person: str | None = None) -> Domain:
@@ -343,26 +383,71 @@ class Domain:
         return draft_domain(table, label, person)
 
 
-def _attribute(data: Mapping[str, Any]) -> Attribute:
-    return Categorical(**data) if "values" in data else Numeric(**data)
+def _parsed(parse: Callable[[Any], Any], text: str | bytes, problem: str) -> Any:
+    try:
+        return parse(text)
+    except (ValueError, RecursionError) as error:  # also bad UTF-8 and numbers without end
+        raise FormatError(f"{problem}: {error}") from None
 
 
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise DomainError(f"an attribute's name is a non-empty string, not {name!r}")
+def _attribute(data: Any) -> Attribute:
+    kind = Categorical if isinstance(data, Mapping) and "values" in data else Numeric
+    return _part(kind, data, "attribute")
+
+
+def _part(kind: type[Any], data: Any, what: str) -> Any:
+    """An attribute, label or person, from a table whose keys are its fields."""
+    if not isinstance(data, Mapping):
+        raise DomainError(f"{what} must be a table, not {data!r}")
+    _check_keys(kind, data, f"{what} {data['name']!r}" if "name" in data else what)
+    return kind(**data)
+
+
+def _check_keys(kind: type[Any], data: Mapping[str, Any], what: str) -> None:
+    legal = {f.name: f.default is MISSING for f in fields(kind)}
+    for key in data:
+        if key not in legal:
+            raise DomainError(f"{what} has an unknown entry {key!r}; known are {', '.join(legal)}")
+    for key, is_required in legal.items():
+        if is_required and key not in data:
+            raise DomainError(f"{what} has no entry {key!r}; declare it")
+
+
+def _check_name(name: object, what: str = "an attribute's name") -> None:
+    if not isinstance(name, str) or not name or not _is_unicode(name):
+        raise DomainError(f"{what} is a non-empty string of valid characters, not {name!r}")
 
 
 def _kind(value: object, name: str) -> str:
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, str):
+    if type(value) is str and _is_unicode(value):
         return "text"
-    if isinstance(value, int | float) and math.isfinite(value):
+    if _is_finite(value):
         return "number"
-    raise DomainError(f"attribute {name!r}: {value!r} is not text, a finite number or a boolean")
+    raise DomainError(
+        f"attribute {name!r}: {_shown(value)} is not text, a finite number or a boolean"
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written to a file: half a surrogate pair cannot."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _shown(value: object) -> str:
+    return "this number" if isinstance(value, int) else repr(value)  # it may be too long to print
 
 
 def class_array(values: Sequence[Value]) -> NDArray[Any]:
-    """Declared values as an array of their natural type."""
-    kinds = {type(v) for v in values}
-    return np.array(values, dtype=None if kinds != {str} else np.str_)
+    """Declared values as an array of their natural type, where that holds every one of them."""
+    array = np.array(values)
+    return array if array.tolist() == list(values) else np.array(values, dtype=object)

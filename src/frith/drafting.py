@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from frith.domain import MAX_VALUES, Attribute, Categorical, Domain, Numeric, Person
-from frith.encoding import Columns, columns_of, readable, unreadable
+from frith.encoding import Columns, columns_of, distinct
 from frith.errors import DataError, DomainError
 
 MISSING = "(missing)"
@@ -20,8 +23,9 @@ def draft_domain(table: Any, label: str, person: str | None = None) -> Domain:
     """Text and booleans become categorical, numbers numeric with the bounds seen."""
     columns, _ = columns_of(table)
     names = [str(n) for n in getattr(table, "column_names", table.columns)]
-    if label not in names:
-        raise DataError(f"the table has no label column {label!r}")
+    for role, name in (("label", label), ("person", person)):
+        if name is not None and name not in names:
+            raise DataError(f"the table has no {role} column {name!r}")
     return Domain(
         draft_attributes(columns, [n for n in names if n not in (label, person)]),
         Categorical(label, draft_values(columns(label), label)),
@@ -31,15 +35,12 @@ def draft_domain(table: Any, label: str, person: str | None = None) -> Domain:
 
 
 def draft_attributes(columns: Columns, names: Sequence[str]) -> tuple[Attribute, ...]:
-    return tuple(_draft_attribute(name, columns) for name in names)
+    return tuple(_draft_attribute(name, columns(name)) for name in names)
 
 
 def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
     """The distinct values that occur, sorted; floats that are whole stay numbers."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    found = [v for v in pc.unique(column).to_pylist() if v is not None and v == v]
-    found = [v.decode(errors="replace") if isinstance(v, bytes) else v for v in found]
+    found = set(_values(column, name)) - {None}
     if not found:
         raise DomainError(f"column {name!r} holds no value; declare its values or leave it out")
     if len(found) > MAX_VALUES:
@@ -50,19 +51,31 @@ def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
     return tuple(sorted(found))
 
 
-def _draft_attribute(name: str, columns: Columns) -> Attribute:
-    column = columns(name)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not readable(kind):
-        raise DataError(unreadable(name, kind))
-    if not pa.types.is_dictionary(column.type) and _is_number(kind):
+def _draft_attribute(name: str, column: pa.ChunkedArray) -> Attribute:
+    if _is_number(column.type):
         return _draft_numeric(name, column)
-    if column.null_count == len(column):
+    found = set(_values(column, name))
+    if found <= {None}:
         return Categorical(name, (MISSING,), missing=MISSING)
     values = draft_values(column, name)
-    if column.null_count and isinstance(values[0], str):
-        return Categorical(name, (*values, MISSING), missing=MISSING)
+    if None in found and isinstance(values[0], str):
+        return Categorical(name, (*(v for v in values if v != MISSING), MISSING), missing=MISSING)
     return Categorical(name, values)
+
+
+def _values(column: pa.ChunkedArray, name: str) -> Iterator[Any]:
+    """What occurs in the column, as values that can be declared, and None if something cannot."""
+    for chunk in column.chunks:
+        places, values = distinct(chunk, name)
+        cells = [*values.to_pylist(), None]
+        yield from (_value(cells[place]) for place in np.unique(places))
+
+
+def _value(cell: Any) -> Any:
+    if isinstance(cell, bytes):
+        return cell.decode(errors="replace")
+    cell = float(cell) if isinstance(cell, Decimal) else cell
+    return cell if cell is not None and math.isfinite(cell) else None
 
 
 def _draft_numeric(name: str, column: pa.ChunkedArray) -> Numeric:
@@ -71,11 +84,11 @@ def _draft_numeric(name: str, column: pa.ChunkedArray) -> Numeric:
     missing = len(column) > 0 and bool(pc.any(pc.is_null(numbers, nan_is_null=True)).as_py())
     if len(finite) == 0:
         return Numeric(name, 0.0, 1.0, missing=missing)
-    low, high = pc.min(finite).as_py(), pc.max(finite).as_py()
-    if not low < high:
-        high = low + max(1.0, abs(low) * 1e-6)
-    if not math.isfinite(high - low):
-        low, high = low / 2, high / 2
+    most = sys.float_info.max / 4  # so that the bounds' difference is a number too
+    low, high = (min(max(end(finite).as_py(), -most), most) for end in (pc.min, pc.max))
+    size = max(abs(low), abs(high))
+    if high - low <= 1e-12 * max(size, 1e-290):  # too close to tell the cells of a grid apart
+        high = low + max(1.0, 1e-6 * size)
     return Numeric(name, low, high, missing=missing)
 
 

@@ -2,12 +2,15 @@
 
 Encoding is total: whatever a column holds, every record gets a code, because an exception on a
 value would be an answer about a person. What can raise is the *shape* of a table: a column that is
-not there, or one whose declared type (a date, a list) has no place in a domain.
+not there, or one whose declared type (a date, a list) has no place in a domain. And each cell is
+encoded by itself: if one record's value changed how another's is read, removing a record would
+move more counts than its own.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -25,9 +28,13 @@ from frith.jit import compiled
 Columns = Callable[[str], pa.ChunkedArray]
 """Gives a named column of a table, or raises `DataError` if the table has none."""
 
+_SPACE = r"[ \t\n\v\f\r]*"
 _NUMBER = (
-    r"^\s*[+-]?((\d{1,300}(\.\d{0,300})?|\.\d{1,300})([eE][+-]?\d{1,3})?|inf|Inf|INF|infinity|Infinity)\s*$"
+    rf"^{_SPACE}[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
+    rf"|inf|Inf|INF|infinity|Infinity|INFINITY){_SPACE}$"
 )
+_is_number = re.compile(_NUMBER, re.ASCII).fullmatch
+_TRUTHS = {"false": 0, "False": 0, "FALSE": 0, "true": 1, "True": 1, "TRUE": 1}
 
 
 @dataclass(slots=True)
@@ -110,24 +117,27 @@ def encode_label(column: pa.ChunkedArray, label: Categorical) -> NDArray[np.int3
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
 
-def person_digests(column: pa.ChunkedArray, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+def person_digests(
+    column: pa.ChunkedArray, key: bytes
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """A 256-bit keyed digest of each record's person, and whether there is one.
 
     Equal digests mean equal persons: a collision would take some 2^128 tries.
     """
     digests, known = [], []
     for chunk in column.chunks:
-        indices, values = _dictionary(chunk, "the person")
-        texts = [_text(v) for v in values.to_pylist()]
-        table = np.zeros((len(texts) + 1, 4), dtype=np.uint64)
-        named = np.zeros(len(texts) + 1, dtype=np.bool_)
-        for i, text in enumerate(texts):
-            if text:
-                digest = hashlib.blake2b(text.encode("utf-8"), digest_size=32, key=key[:64])
+        indices, values = distinct(chunk, "the person")
+        table = np.zeros((len(values) + 1, 4), dtype=np.uint64)
+        named = np.zeros(len(values) + 1, dtype=np.bool_)
+        for i, value in enumerate(values.to_pylist()):
+            # Bytes as they are: decoding bad ones would make one person of two.
+            name = value if isinstance(value, bytes) else (_text(value) or "").encode()
+            if name:
+                digest = hashlib.blake2b(name, digest_size=32, key=key[:64])
                 table[i] = np.frombuffer(digest.digest(), dtype="<u8")
                 named[i] = True
-        digests.append(table[indices])
-        known.append(named[indices])
+        digests.append(table.take(indices, axis=0, mode="clip"))
+        known.append(named.take(indices, mode="clip"))
     if not digests:
         return np.empty((0, 4), dtype=np.uint64), np.empty(0, dtype=np.bool_)
     return np.concatenate(digests), np.concatenate(known)
@@ -139,34 +149,37 @@ def person_digests(column: pa.ChunkedArray, key: bytes) -> tuple[NDArray[np.uint
 def _categorical_codes(
     chunk: pa.Array, attribute: Categorical, outside: int, missing: int
 ) -> NDArray[np.int32]:
-    indices, values = _dictionary(chunk, attribute.name)
+    indices, values = distinct(chunk, attribute.name)
     table = np.full(len(values) + 1, missing, dtype=np.int32)
     for i, value in enumerate(values.to_pylist()):
         text = _text(value)
         if text is not None:
             table[i] = attribute.codes.get(_as_declared(text, attribute), outside)
-    return table[indices]
+    return table.take(indices, mode="clip")
 
 
-def _dictionary(chunk: pa.Array, name: str) -> tuple[NDArray[Any], pa.Array]:
-    """Indices into the distinct values, a null being one past the last of them."""
+def distinct(chunk: pa.Array, name: str) -> tuple[NDArray[np.intp], pa.Array]:
+    """Indices into the distinct values, a null being one past the last of them.
+
+    A damaged file can hold indices beyond its values: take with mode="clip", which cannot fail.
+    """
     if not pa.types.is_dictionary(chunk.type):
         chunk = _plain(chunk, name)
         chunk = pa.nulls(len(chunk), pa.string()) if pa.types.is_null(chunk.type) else chunk
         chunk = chunk.dictionary_encode()
     values = _plain(chunk.dictionary, name)
     indices = chunk.indices.cast(pa.int64()) if chunk.null_count else chunk.indices
-    return pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False), values
+    places = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
+    return places.astype(np.intp, copy=False), values
 
 
 def _as_declared(text: str, attribute: Categorical) -> str:
-    """Where numbers are declared, '1.0' in a text file is the number 1."""
+    """Where numbers are declared, '1.0' in a text file is the number 1, and so is 'true'."""
     if attribute.kind != "number" or text in attribute.codes:
         return text
-    try:
-        return spelling(float(text))
-    except (ValueError, OverflowError):
-        return text
+    if text in _TRUTHS:
+        return str(_TRUTHS[text])
+    return spelling(float(text)) if _is_number(text) else text
 
 
 def _text(value: object) -> str | None:
@@ -189,10 +202,10 @@ def _numbers(chunk: pa.Array, name: str) -> NDArray[np.float64]:
     """Any supported array as floats, NaN where there is no number."""
     if pa.types.is_dictionary(chunk.type):
         values = _numbers(chunk.dictionary, name)
-        indices, _ = _dictionary(chunk, name)
-        return np.append(values, np.nan)[indices]
+        indices, _ = distinct(chunk, name)
+        return np.append(values, np.nan).take(indices, mode="clip")
     chunk = _plain(chunk, name)
-    if pa.types.is_string(chunk.type) or pa.types.is_binary(chunk.type):
+    if pa.types.is_binary(chunk.type) or pa.types.is_large_binary(chunk.type):
         chunk = _parse(chunk)
     elif pa.types.is_boolean(chunk.type):
         chunk = chunk.cast(pa.uint8())
@@ -203,23 +216,29 @@ def _numbers(chunk: pa.Array, name: str) -> NDArray[np.float64]:
 def _parse(texts: pa.Array) -> pa.Array:
     """Texts as numbers, null where a text is none: filtered first, so that no cast can fail."""
     numeric = pc.match_substring_regex(texts, _NUMBER)
-    return pc.ascii_trim_whitespace(pc.if_else(numeric, texts, None).cast(pa.string()))
+    digits = pc.if_else(numeric, texts, None).cast(pa.large_string())
+    numbers = pc.ascii_trim_whitespace(digits).cast(pa.float64())
+    words = pc.index_in(texts, pa.array([*_TRUTHS], pa.binary()).cast(texts.type))
+    return pc.coalesce(numbers, pa.array([*_TRUTHS.values()], pa.float64()).take(words))
 
 
 def _plain(array: pa.Array, name: str) -> pa.Array:
-    """The array in one of few types: null, boolean, integer, float64, string, binary."""
+    """The array in one of few types: null, boolean, integer, decimal256, float64, binary.
+
+    Text becomes bytes without a look at them: a file may call text what is no UTF-8.
+    """
     kind = array.type
     t = pa.types
     if t.is_null(kind) or t.is_boolean(kind) or t.is_integer(kind) or t.is_float64(kind):
         return array
-    if t.is_floating(kind) or t.is_decimal(kind):
-        return array.cast(pa.float64(), safe=False)
-    if t.is_string(kind) or t.is_binary(kind):
-        return array
-    if t.is_large_string(kind) or t.is_string_view(kind):
-        return array.cast(pa.string())
-    if t.is_large_binary(kind) or t.is_binary_view(kind) or t.is_fixed_size_binary(kind):
+    if t.is_floating(kind):
+        return array.cast(pa.float64())
+    if t.is_decimal(kind):  # exact, where a float would make two persons' long numbers one
+        return array.cast(pa.decimal256(kind.precision, kind.scale))
+    if t.is_string(kind) or t.is_binary(kind) or t.is_fixed_size_binary(kind):
         return array.cast(pa.binary())
+    if readable(kind):
+        return array.cast(pa.large_binary())
     raise DataError(unreadable(name, kind))
 
 
@@ -273,7 +292,7 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
         return _frame_columns(table), len(table)
     if hasattr(table, "__arrow_c_stream__"):
         return columns_of(pa.table(table))
-    array = np.asarray(table)
+    array = np.asarray(table, dtype=object if isinstance(table, list | tuple) else None)
     if array.ndim != 2 or names is None or array.shape[1] != len(names):
         expected = "a 2-D table" if names is None else f"{len(names)} columns"
         raise DataError(f"expected {expected}, and got an array of shape {array.shape}")
@@ -312,38 +331,50 @@ def _shortened(names: Sequence[Any], most: int = 12) -> str:
 
 
 def chunked(values: Any, name: str) -> pa.ChunkedArray:
-    """A Series or 1-D array as an Arrow column; mixed Python objects become text."""
-    dtype = getattr(values, "dtype", None)
-    if dtype is None:
-        values = np.asarray(values, dtype=object)
-        dtype = values.dtype
-    if dtype == object:
-        return pa.chunked_array([_objects(values)])
-    try:
-        array = pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        raise DataError(unreadable(name, dtype)) from None
+    """A Series or 1-D array as an Arrow column; Python objects become text."""
+    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _converted(values, name)
     if not readable(array.type):
         raise DataError(unreadable(name, array.type))
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
+def _converted(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
+    dtype = getattr(values, "dtype", np.dtype(object))
+    categories = getattr(dtype, "categories", None)
+    if dtype == np.dtype(object):
+        return _objects(values)
+    if categories is not None and categories.dtype == np.dtype(object):
+        codes = np.asarray(getattr(values, "cat", values).codes)
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), _objects(categories))
+    try:
+        return pa.array(values, from_pandas=True)
+    except UnicodeError:  # half a surrogate pair, which Python's texts may hold and Arrow's may not
+        return _objects(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        raise DataError(unreadable(name, dtype)) from None
+
+
 def _objects(values: Any) -> pa.Array:
-    """Python objects of any kind, without an error that would quote one of them."""
+    """Python objects of any kind, as Arrow's types where that is the same as one by one."""
+    kinds = [pa.binary(), pa.bool_()]
+    if {type(v) for v in values} <= {int, float, np.int64, np.float64, type(None)}:
+        kinds = [pa.float64()]
+    for kind in kinds:
+        try:
+            return pa.array(np.asarray(values, dtype=object), kind, from_pandas=True)
+        except Exception:  # noqa: BLE001 - it may quote an object; and they need not be of one kind
+            continue
+    return pa.array([_object_bytes(v) for v in values], pa.binary())
+
+
+def _object_bytes(value: Any) -> bytes | None:
+    """One object as text; None where pandas and Arrow see a missing value."""
     try:
-        array = pa.array(values, from_pandas=True)
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        if readable(array.type):
-            return array
-    except Exception:  # noqa: BLE001 - whatever the objects are, they are only text to a domain
+        return pa.scalar(value, pa.binary(), from_pandas=True).as_py()
+    except Exception:  # noqa: BLE001 - not text
         pass
-    return pa.array([_object_text(v) for v in values], pa.string())
-
-
-def _object_text(value: object) -> str | None:
     try:
-        text = None if value != value else _text(value)
-    except Exception:  # noqa: BLE001 - an object that cannot be compared or printed is no value
-        return ""
-    return None if text is None else text.encode("utf-8", errors="replace").decode()
+        text = str.__str__(value) if isinstance(value, str) else spelling(value)
+        return None if value != value else text.encode("utf-8", errors="surrogatepass")
+    except Exception:  # noqa: BLE001 - an object that cannot be compared or printed is no one's value
+        return b""

@@ -20,7 +20,7 @@ from frith.jit import compiled
 from frith.privacy.guarantee import Guarantee
 
 FORMAT = "frith-forest/1"
-VOTES = ("counts",)
+VOTES = ("counts", "shares", "weighted", "confident")
 _ROWS = 65_536  # rows predicted per slice
 
 
@@ -100,9 +100,13 @@ def sum_up(trees: Trees, leaf_values: NDArray[Any], domain: Domain) -> NDArray[A
     """Values of all nodes from those of the leaves: a parent is the sum of its children."""
     values = np.zeros((trees.n_nodes, leaf_values.shape[1]), dtype=leaf_values.dtype)
     values[trees.leaves] = leaf_values
-    branches = np.array([a.branches for a in domain.attributes], dtype=np.int32)
-    _sum_up(trees.nodes, branches, values)
+    _sum_up(trees.nodes, branch_counts(domain), values)
     return values
+
+
+def branch_counts(domain: Domain) -> NDArray[np.int32]:
+    """How many children a split on each attribute has."""
+    return np.array([a.branches for a in domain.attributes], dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +114,23 @@ class Forest:
     """Trees with released values, and the guarantee under which they were released.
 
     Holds no unreleased number: whoever has the forest may read, print and share all of it.
-    `variance` is that of the noise on each leaf value.
+    `values` are the label counts of every node and `variance` that of the noise on each count of
+    a node. The vote says how trees decide together:
+
+    counts     label counts of the record's leaves, summed over trees (Algorithm 3 of Private-RDT)
+    shares     label shares of the record's leaves, summed over trees
+    weighted   each tree's most common label, weighted by its share (DPDF)
+    confident  the label of highest share on any path; ties by shares summed over trees (DP-RF)
+
+    Where a vote needs shares, a leaf without a positive count speaks with the nearest node above
+    it that has one; with `confident`, the node of highest share on the path speaks.
     """
 
     domain: Domain
     trees: Trees
     values: NDArray[Any]
     guarantee: Guarantee
-    variance: float = 0.0
+    variance: NDArray[np.float64]
     vote: str = "counts"
 
     # -- prediction ----------------------------------------------------------------------------
@@ -137,10 +150,10 @@ class Forest:
         return labels[self.labels_of_codes(self.encode(table, threads), threads)]
 
     def proba_of_codes(self, codes: NDArray[Any], threads: int | None = None) -> NDArray[np.float64]:
-        """Algorithm 3 of Private-RDT: counts of each label summed over trees, over their total.
+        """What the vote gives each label, over its total.
 
-        Noise can leave sums negative; they count as zero. A record without one positive sum gets
-        the label shares of the whole forest.
+        Noise can leave sums of counts negative; they count as zero. A record without one positive
+        sum gets the label shares of the whole forest.
         """
         out = np.empty((len(codes), self.domain.n_labels))
 
@@ -170,12 +183,36 @@ class Forest:
         return weights if weights.sum() > 0 else np.ones_like(weights)
 
     @functools.cached_property
+    def node_shares(self) -> NDArray[np.float64]:
+        """The share of each label at each node; zeros where no count is positive."""
+        counts = np.maximum(self.values, 0).astype(np.float64)
+        return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+
+    @functools.cached_property
+    def speakers(self) -> NDArray[np.int32]:
+        """The node that speaks for each leaf."""
+        speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
+        if self.vote != "counts":
+            confidence = self.node_shares.max(axis=1)
+            branches = branch_counts(self.domain)
+            _find_speakers(self.trees.nodes, branches, confidence, self.vote == "confident", speaker)
+        return speaker[self.trees.leaves]
+
+    @functools.cached_property
     def _leaf_values(self) -> NDArray[np.float64]:
-        return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
+        """What each leaf adds to its records."""
+        if self.vote == "counts":
+            return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
+        shares = self.node_shares[self.speakers]
+        if self.vote == "weighted":
+            best = shares.argmax(axis=1)[:, None] == np.arange(shares.shape[1])
+            shares = np.where(best, shares, 0.0)
+        return np.ascontiguousarray(shares)
 
     def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         weights = np.zeros((len(codes), self.domain.n_labels))
-        _add_leaves(codes, self.trees.roots, self.trees.nodes, self._leaf_values, weights)
+        add = _most_confident if self.vote == "confident" else _add_leaves
+        add(codes, self.trees.roots, self.trees.nodes, self._leaf_values, weights)
         return weights
 
     def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
@@ -212,7 +249,7 @@ class Forest:
             "format": FORMAT,
             "vote": self.vote,
             "guarantee": self.guarantee.to_json(),
-            "variance": self.variance,
+            "variance": self.variance.tolist(),
             "domain": self.domain.to_json(),
             "trees": {name: getattr(self.trees, name).tolist() for name in _TREE_ARRAYS},
             "values": self.values.tolist(),
@@ -231,8 +268,11 @@ class Forest:
                 raise FormatError("the forest's values do not fit its trees")
             if not np.isfinite(values).all() or data["vote"] not in VOTES:
                 raise FormatError("the forest's values or its vote are not legal")
+            variance = np.array(data["variance"], dtype=np.float64)
+            if variance.shape != (trees.n_nodes,) or not np.all(variance >= 0):
+                raise FormatError("the forest's variances do not fit its trees")
             guarantee = Guarantee.from_json(data["guarantee"])
-            return cls(domain, trees, values, guarantee, float(data["variance"]), data["vote"])
+            return cls(domain, trees, values, guarantee, variance, data["vote"])
         except FrithError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -268,8 +308,9 @@ class Forest:
             f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes asked",
             str(self.guarantee),
         ]
-        if self.guarantee.holds:
-            lines.append(f"noise on each leaf count: standard deviation {self.variance**0.5:.4g}")
+        noise = np.sqrt(np.median(self.variance[trees.leaves]))
+        if noise > 0:
+            lines.append(f"noise on each leaf count: standard deviation {noise:.4g}")
         lines += [f"asked: {question}" for question in self.guarantee.asked]
         return "\n".join(lines)
 
@@ -306,6 +347,44 @@ def _add_leaves(codes, roots, nodes, leaf_values, out):  # type: ignore[no-untyp
                 leaf = find_leaf(codes, i, root, nodes)
                 for label in range(out.shape[1]):
                     out[i, label] += leaf_values[leaf, label]
+
+
+@compiled
+def _most_confident(codes, roots, nodes, leaf_values, out):  # type: ignore[no-untyped-def]
+    """The shares of the most confident leaf; where labels tie there, the sum over all trees."""
+    n_labels = out.shape[1]
+    for i in range(len(codes)):
+        best, label, tie, speaker = -1.0, -1, False, 0
+        for root in roots:
+            leaf = find_leaf(codes, i, root, nodes)
+            for c in range(n_labels):
+                share = leaf_values[leaf, c]
+                if share > best:
+                    best, label, tie, speaker = share, c, False, leaf
+                elif share == best and c != label:
+                    tie = True
+        for c in range(n_labels):
+            if not tie:
+                out[i, c] = leaf_values[speaker, c]
+        if tie:
+            for root in roots:
+                leaf = find_leaf(codes, i, root, nodes)
+                for c in range(n_labels):
+                    out[i, c] += leaf_values[leaf, c]
+
+
+@compiled
+def _find_speakers(nodes, branches, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
+    """Top down: a node speaks for itself if it may, else as its parent does."""
+    for node in range(len(nodes)):
+        attribute = nodes[node, 0]
+        if attribute >= 0:
+            above = speaker[node]
+            least = confidence[above] if most_confident else 0.0
+            first = nodes[node, 2]
+            for child in range(first, first + branches[attribute]):
+                if confidence[child] <= least:
+                    speaker[child] = above
 
 
 @compiled

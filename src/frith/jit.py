@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -13,6 +13,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """`numba.njit` that releases the GIL; a read-only install without a home compiles in memory."""
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return cast(F, numba.njit(nogil=True, cache=True)(function))
     except RuntimeError:  # numba found no folder it may write its cache to
-        return numba.njit(nogil=True)(function)
+        return cast(F, numba.njit(nogil=True)(function))

@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
-from frith import RandomDecisionForestClassifier
+from frith import (
+    C45Classifier,
+    GiniForestClassifier,
+    ID3Classifier,
+    InfoGainForestClassifier,
+    RandomDecisionForestClassifier,
+    SignalForestClassifier,
+)
 from frith.learners import PrivateForestClassifier
 
+
+
+def _preset(learner: Callable[..., Any], **preset: Any) -> Callable[..., PrivateForestClassifier]:
+    """A maker that leaves out `random_state` where a learner has no public randomness to seed."""
+    known = signature(learner).parameters
+
+    def make(*args: Any, **kwargs: Any) -> PrivateForestClassifier:
+        return learner(*args, **{k: v for k, v in (preset | kwargs).items() if k in known})
+
+    return make
+
+
 LEARNERS: dict[str, Callable[..., PrivateForestClassifier]] = {
-    "random-decision": lambda *args, **kwargs: RandomDecisionForestClassifier(
-        *args, **({"n_trees": 4} | kwargs)
-    ),
+    "random-decision": _preset(RandomDecisionForestClassifier, n_trees=4),
+    "signal": _preset(SignalForestClassifier),
+    "gini": _preset(GiniForestClassifier, min_support=5),
+    "gini-forest": _preset(GiniForestClassifier, n_trees=2, min_support=5, consistent=False),
+    "id3-gini": _preset(ID3Classifier, criterion="gini", max_depth=3),
+    "id3-entropy": _preset(ID3Classifier, criterion="entropy", max_depth=3),
+    "id3-max": _preset(ID3Classifier, criterion="max", max_depth=3, prune=False),
+    "id3-counts": _preset(ID3Classifier, queries="counts", max_depth=3),
+    "c45-arithmetic": _preset(C45Classifier, max_depth=3),
+    "c45-geometric": _preset(C45Classifier, max_depth=3, allocation="geometric"),
+    "info-gain": _preset(InfoGainForestClassifier, n_trees=2, max_depth=3, max_features=0.9),
+    "info-gain-auto": _preset(InfoGainForestClassifier),
 }
 
 NOISE: dict[str, str] = {
@@ -26,6 +55,6 @@ NOISE: dict[str, str] = {
 }
 """scikit-learn checks that demand determinism, or accuracy on a few hundred records."""
 
+FEW_TREES = {"signal": {"check_classifiers_train": "two attributes give it two random trees"}}
+"""What a learner cannot pass even without noise, and why."""
 
-def learners(**kwargs: Any) -> dict[str, PrivateForestClassifier]:
-    return {name: make(**kwargs) for name, make in LEARNERS.items()}

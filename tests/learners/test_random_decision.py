@@ -95,6 +95,14 @@ def test_noise_on_leaf_counts_is_discrete_laplace_of_scale_n_trees_over_epsilon(
     assert (empty != 0).mean() > 0.8
 
 
+def test_one_random_state_gives_one_structure_and_two_noises():
+    X, y = split(small_table())
+    model = RandomForest(small_domain(records=200), epsilon=0.1, random_state=3)
+    a, b = (clone(model).fit(X, y).forest_ for _ in range(2))
+    assert a.trees == b.trees
+    assert not np.array_equal(a.values, b.values)
+
+
 def test_a_noisy_number_of_records_is_paid_from_its_share():
     X, y = split(small_table())
     model = RandomForest(small_domain(), epsilon=1, size_share="1/4").fit(X, y)

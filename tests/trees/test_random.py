@@ -112,7 +112,8 @@ def test_pruning_removes_empty_subtrees_and_no_prediction():
     from frith.kernels import LeafCounts
 
     counts = MemoryEngine(X, domain, y).aggregate(LeafCounts(trees, domain))
-    forest = Forest(domain, trees, sum_up(trees, counts, domain), Guarantee(float("inf")))
+    values = sum_up(trees, counts, domain)
+    forest = Forest(domain, trees, values, Guarantee(float("inf")), np.zeros(trees.n_nodes))
     pruned = prune_empty(forest)
     pruned.trees.check(domain)
     inner = pruned.trees.attribute >= 0

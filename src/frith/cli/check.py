@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from frith.cli.console import out, print_json, say, say_note
-from frith.cli.files import load_domain, read_batches
+from frith.cli.files import read_batches
 from frith.cli.options import AsJson, DomainFile, TableFiles
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def check(
     For the curator's desk alone: the counts and examples are exact facts about people. Exits with
     0 if nothing lies outside, 1 if something does, 2 on errors.
     """
-    report = _look(table, load_domain(domain))
+    from frith.domain import Domain
+
+    report = _look(table, Domain.load(domain))
     if json:
         print_json(report.to_json())
     else:

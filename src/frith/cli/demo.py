@@ -29,10 +29,12 @@ def demo(
     """
     output.mkdir(parents=True, exist_ok=True)
     with err().status("loading") as status:
-        from frith.demo import load_sample, measure
+        from frith import demo as plan
 
-        sample = load_sample()
-        curve = measure(sample, progress=lambda text: status.update(f"training, {text}"))
+        sample = plan.load_sample(plan.TABLES)
+        curve = plan.measure(
+            sample, plan.EPSILONS, plan.REPEATS, lambda text: status.update(f"training, {text}")
+        )
     _introduce(sample)
     _show(curve)
     curve.forest.save(output / "forest.json")

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frith.errors import DataError, FormatError, SourceError
+from frith.errors import DataError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from frith.domain import Domain
-
 ROWS = 65_536
+_CSV_BLOCK = 2**24  # bytes; no row may be longer
 
-
-def load_domain(path: Path) -> Domain:
-    from frith.domain import Domain
-
-    try:
-        return Domain.load(path)
-    except UnicodeDecodeError:
-        raise FormatError(f"{path} is not a text file, so it is not a domain") from None
+Handler = Callable[[Any], str]
+"""Told of a CSV row with a wrong number of cells; what it returns is pyarrow's business."""
 
 
 def check_output(path: Path, *inputs: Path) -> None:
@@ -52,7 +46,7 @@ def read_table(path: Path) -> pa.Table:
 
 
 def read_batches(
-    path: Path, names: Sequence[str], skip: Callable[[Any], str] | None = None
+    path: Path, names: Sequence[str], skip: Handler | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The named columns, batch by batch and in order; CSV cells are text, as in training.
 
@@ -93,12 +87,12 @@ def _names_in(file: str, kind: str) -> list[str]:
 
     if kind != "csv":
         return ds.dataset(file, format=kind).schema.names
-    with pyarrow.csv.open_csv(file, parse_options=_lenient()) as reader:
+    with pyarrow.csv.open_csv(_csv_source(file), **_csv_options(_skip)) as reader:
         return reader.schema.names
 
 
 def _batches_of(
-    file: str, kind: str, names: list[str], skip: Callable[[Any], str] | None
+    file: str, kind: str, names: list[str], skip: Handler | None
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
     import pyarrow.csv
@@ -106,20 +100,14 @@ def _batches_of(
 
     if kind != "csv":
         return ds.dataset(file, format=kind).to_batches(columns=names, batch_size=ROWS)
-    parse = pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip)
     convert = pyarrow.csv.ConvertOptions(
         include_columns=names,
         column_types={name: pa.binary() for name in names},
         null_values=[""],
         strings_can_be_null=True,
     )
-    return iter(pyarrow.csv.open_csv(file, parse_options=parse, convert_options=convert))
-
-
-def _lenient() -> Any:
-    import pyarrow.csv
-
-    return pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda row: "skip")
+    options = _csv_options(skip)
+    return iter(pyarrow.csv.open_csv(_csv_source(file), convert_options=convert, **options))
 
 
 def _read_csv(file: str) -> pa.Table:
@@ -132,12 +120,12 @@ def _read_csv(file: str) -> pa.Table:
 
     from frith.encoding import readable
 
-    parse = _lenient()
-    table = pyarrow.csv.read_csv(file, parse_options=parse)
+    table = pyarrow.csv.read_csv(_csv_source(file), **_csv_options(_skip))
     dates = {field.name: pa.string() for field in table.schema if not readable(field.type)}
     if dates:
         convert = pyarrow.csv.ConvertOptions(column_types=dates)
-        table = pyarrow.csv.read_csv(file, parse_options=parse, convert_options=convert)
+        options = _csv_options(_skip)
+        table = pyarrow.csv.read_csv(_csv_source(file), convert_options=convert, **options)
     return pa.table([_empty_is_missing(c) for c in table.columns], names=table.column_names)
 
 
@@ -148,3 +136,27 @@ def _empty_is_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_string(column.type):
         return column
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def _csv_options(skip: Handler | None) -> dict[str, Any]:
+    """How training cuts a CSV file into rows."""
+    import pyarrow.csv
+
+    return {
+        "parse_options": pyarrow.csv.ParseOptions(
+            newlines_in_values=True, invalid_row_handler=skip
+        ),
+        "read_options": pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK),
+    }
+
+
+def _csv_source(file: str) -> str | io.BytesIO:
+    """The file, or a header without an end of line as the empty table that it is."""
+    with open(file, "rb") as opened:
+        line = opened.readline(_CSV_BLOCK)
+    ends = not line or b"\n" in line or b"\r" in line or len(line) == _CSV_BLOCK
+    return file if ends else io.BytesIO(line + b"\n")
+
+
+def _skip(row: Any) -> str:
+    return "skip"

@@ -37,7 +37,7 @@ def _facts(forest: Forest, path: Path) -> dict[str, Any]:
     return {
         "path": str(path),
         "guarantee": forest.guarantee.to_json(),
-        "noise_standard_deviation": forest.variance**0.5,
+        "leaf_noise_standard_deviation": _noise(forest),
         "vote": forest.vote,
         "trees": {
             "count": trees.n_trees,
@@ -48,6 +48,13 @@ def _facts(forest: Forest, path: Path) -> dict[str, Any]:
         },
         "domain": forest.domain.to_json(),
     }
+
+
+def _noise(forest: Forest) -> float:
+    """The standard deviation of the noise on a leaf count, in the middle of all leaves."""
+    import numpy as np
+
+    return float(np.sqrt(np.median(forest.variance[forest.trees.leaves])))
 
 
 def _show(forest: Forest, path: Path) -> None:
@@ -64,7 +71,7 @@ def _show(forest: Forest, path: Path) -> None:
     say(
         f"{trees.n_trees} trees, height {forest.height}, {trees.n_nodes:,} nodes, "
         f"{len(trees.leaves):,} leaves; noise on a leaf count: standard deviation "
-        f"{forest.variance**0.5:.4g}\n"
+        f"{_noise(forest):.4g}\n"
     )
     out().print(_asked(forest), "", _domain(forest), sep="\n")
 

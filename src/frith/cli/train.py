@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from frith.cli.console import out, passes, print_json, say, say_note
-from frith.cli.files import check_output, load_domain
+from frith.cli.files import check_output
 from frith.cli.options import AsJson, Delta, DomainFile, Epsilon, TableFiles
 
 
@@ -48,14 +48,14 @@ def train(
     `--epsilon inf` there is none). Exits with 3 if the ledger's budget does not cover the request;
     nothing is charged then.
     """
+    from frith.domain import Domain
+
     check_output(output, table, domain, *(() if ledger is None else (ledger,)))
     wanted = {
-        "domain": load_domain(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
+        "domain": Domain.load(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
         "height": height, "random_state": seed, "ledger": ledger,
     }  # fmt: skip
-    model = _make_model(
-        learner, {name: value for name, value in wanted.items() if value is not None}
-    )
+    model = _make_model(learner, {k: v for k, v in wanted.items() if v is not None})
     _fit(model, table)
     model.forest_.save(output)
     _warn(model)

@@ -28,10 +28,12 @@ def amount(value: Amount) -> str:
 
 def promise(guarantee: Guarantee) -> str:
     """What the guarantee means for one protected unit."""
+    from frith.privacy.guarantee import RECORD
+
     if not guarantee.holds:
         return "No guarantee: this forest holds exact counts of the records it was trained on."
     slack = f" (plus {amount(guarantee.delta)})" if guarantee.delta else ""
-    unit = "one person's records" if "person" in guarantee.neighbors else "one record"
+    unit = "one record" if guarantee.neighbors == RECORD else "one person's records"
     assuming = ", under the assumptions above" if guarantee.assumptions else ""
     return (
         f"Any outcome of training is at most {_factor(float(guarantee.epsilon))} times as likely"
@@ -40,7 +42,8 @@ def promise(guarantee: Guarantee) -> str:
 
 
 def _factor(epsilon: float) -> str:
-    return f"e^{epsilon:g} = {math.exp(epsilon):.3g}" if epsilon <= 20 else f"e^{epsilon:g}"
+    about = f" (about {math.exp(epsilon):.3g})" if epsilon <= 20 else ""
+    return f"e^{epsilon:g}{about}"
 
 
 def quoted(path: Path) -> str:

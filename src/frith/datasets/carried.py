@@ -42,8 +42,8 @@ def _check(name: str) -> None:
         )
     if name not in _KEEL and name not in _MADE:
         raise ValueError(
-            f"there is no table {name!r} here; point FRITH_DATA to a folder with {name}.parquet and "
-            f"{name}.json, or use one of {', '.join(names())}"
+            f"there is no table {name!r} here; point FRITH_DATA to a folder with {name}.parquet "
+            f"and {name}.json, or use one of {', '.join(names())}"
         )
 
 
@@ -64,7 +64,7 @@ def _read_keel(name: str) -> Table:
     columns = [column.lower() for column, _ in declared]
     rows = [[cell.strip() for cell in line.split(",")] for line in body.splitlines() if line]
     attributes = [Categorical(c, v) for c, v in zip(columns[:-1], values[:-1], strict=True)]
-    domain = Domain(attributes, Categorical(columns[-1], values[-1]), records=len(rows))
+    domain = Domain(tuple(attributes), Categorical(columns[-1], values[-1]), records=len(rows))
     return pd.DataFrame(rows, columns=columns), domain
 
 
@@ -91,7 +91,7 @@ def _tic_tac_toe() -> Table:
     table["class"] = [ended[board] for board in sorted(ended)]
     attributes = [Categorical(name, ("x", "o", "b")) for name in squares]
     label = Categorical("class", ("positive", "negative"))
-    return table, Domain(attributes, label, records=len(table))
+    return table, Domain(tuple(attributes), label, records=len(table))
 
 
 def _digits() -> Table:
@@ -102,11 +102,13 @@ def _digits() -> Table:
     table = pd.DataFrame(pixels, columns=[f"pixel_{i // 8}_{i % 8}" for i in range(64)])
     attributes = [Numeric(name, 0, 17, cells=17) for name in table.columns]
     table["digit"] = digits
-    return table, Domain(attributes, Categorical("digit", tuple(range(10))), records=len(table))
+    return table, Domain(
+        tuple(attributes), Categorical("digit", tuple(range(10))), records=len(table)
+    )
 
 
 def _breast_cancer() -> Table:
-    """scikit-learn's Wisconsin diagnostic table, with generous round bounds for each measurement."""
+    """scikit-learn's Wisconsin diagnostic table, with generous round bounds."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -121,7 +123,7 @@ def _breast_cancer() -> Table:
         attributes.append(Numeric(name, 0, highs[measure][name.endswith("error")]))
     table = pd.DataFrame(data.data, columns=[a.name for a in attributes])
     table["class"] = np.where(data.target == 0, "M", "B")
-    return table, Domain(attributes, Categorical("class", ("B", "M")), records=len(table))
+    return table, Domain(tuple(attributes), Categorical("class", ("B", "M")), records=len(table))
 
 
 _MADE: dict[str, Callable[[], Table]] = {

@@ -33,26 +33,44 @@ def find(name: str) -> Path | None:
 
 
 def read(path: Path) -> tuple[pd.DataFrame, Domain]:
-    facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    facts = _facts(path.with_suffix(".json"))
     if facts.get("task", "classification") != "classification":
         raise ValueError(f"{path.stem!r} is a {facts['task']} table; frith classifies")
-    label = Categorical(facts["label"], tuple(facts["classes"]))
-    attributes = tuple(_attribute(column) for column in facts["columns"])
+    try:
+        label = Categorical(facts["label"], tuple(facts["classes"]))
+        attributes = tuple(_attribute(column) for column in facts["columns"])
+        domain = Domain(attributes, label, records=facts["rows"])
+    except KeyError as error:
+        raise ValueError(f"{path.with_suffix('.json')} has no entry {error}") from None
     table = pq.read_table(path).to_pandas()
-    return table, Domain(attributes, label, records=facts["rows"])
+    for name in (*domain.names, label.name):
+        if name not in table.columns:
+            raise ValueError(f"{path} has no column {name!r}, which {path.stem}.json declares")
+    return table, domain
 
 
 def _attribute(column: dict[str, Any]) -> Attribute:
     has_missing = bool(column.get("missing"))
     if column["kind"] == "numeric":
         return Numeric(column["name"], column["min"], column["max"], missing=has_missing)
-    values = tuple(column["values"])
+    values = [v for v in column["values"] if not has_missing or v != MISSING]
     if has_missing:
         return Categorical(column["name"], (*values, MISSING), missing=MISSING)
-    return Categorical(column["name"], values)
+    return Categorical(column["name"], tuple(values))
 
 
 def _describes_classes(path: Path) -> bool:
-    if not path.is_file():
+    try:
+        return "classes" in _facts(path)
+    except (OSError, ValueError):
         return False
-    return "classes" in json.loads(path.read_text(encoding="utf-8"))
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(facts, dict):
+        raise ValueError(f"{path} does not describe a table")
+    return facts

@@ -36,12 +36,12 @@ class Engine(ABC):
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         """The table's batches, with at least these attributes encoded."""
 
-    def derive(self, column: ColumnKernel) -> None:
+    def derive(self, column: ColumnKernel) -> None:  # noqa: B027 - an engine may have no room
         """Keep a derived column for later passes, where there is room; others recompute it."""
 
     def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
         """`kernel.add(batch, out)` over all batches; zeros of `kernel.shape` if there are none."""
-        needed = {a for part in (kernel, *kernel.derived) for a in part.attributes}
+        needed = {*kernel.attributes, *(a for column in kernel.derived for a in column.attributes)}
         tasks = self.tasks(tuple(sorted(needed)))
         lock = threading.Lock()
 

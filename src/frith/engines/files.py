@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import glob
+import io
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
@@ -23,18 +24,23 @@ from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError, SourceError
 
 FORMATS = {
-    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather",
-}  # fmt: skip
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".feather": "feather",
+    ".arrow": "feather",
+}
 _ROWS = 131_072
+_CSV_BLOCK = 2**24  # Arrow reads CSV in blocks of so many bytes, and no row may be longer than one
 _BUCKET_BYTES = 2**26  # of source file for each bucket of persons
 
 
 class FileEngine(Engine):
     """A file, a folder of files, or a pattern such as `part-*.parquet`; all of one format.
 
-    The list of files, their sizes and times are pinned when the engine is opened; a pass that finds
-    anything changed fails. CSV cells are read as text and never guessed at: an empty one is missing,
-    a row with a wrong number of cells is not counted.
+    The list of files, their sizes and times are pinned when the engine is opened; a pass that
+    finds anything changed fails. CSV cells are read as text and never guessed at: an empty one is
+    missing, a row with a wrong number of cells is not counted.
     """
 
     def __init__(
@@ -47,7 +53,8 @@ class FileEngine(Engine):
         self._parts = [_open_part(f, _format_of(self._files), domain) for f in self._files]
         self._bounded: _BoundedCopy | None = None
         if _format_of(self._files) == "csv":
-            self.assumptions = ("the CSV file's quotes are balanced",)
+            most = f"{_CSV_BLOCK // 2**20} MB"
+            self.assumptions = (f"the CSV file's quotes are balanced and its rows under {most}",)
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         if self.domain.person is not None:
@@ -75,19 +82,19 @@ class FileEngine(Engine):
 
     def _bound_persons(self) -> _BoundedCopy:
         """Deal records to buckets by person, then bound each bucket: one bucket is in memory."""
-        n_buckets = 1 + sum(size for _, size, _ in self._pins) // _BUCKET_BYTES
+        n_buckets = 1 + sum(size for size, _, _ in self._pins) // _BUCKET_BYTES
         copy = _BoundedCopy(self.domain, n_buckets)
         for raw in self._scan(list(required_columns(self.domain))):
             copy.deal(*encode_with_persons(columns_of(raw)[0], self.domain))
         copy.bound()
         return copy
 
-    def _look(self) -> list[tuple[str, int, int]]:
+    def _look(self) -> list[tuple[int, int, int]]:
         try:
-            stats = [(f, Path(f).stat()) for f in self._files]
+            stats = [Path(f).stat() for f in self._files]
         except OSError:
             raise SourceError(f"{_named(self._files)} can no longer be read") from None
-        return [(f, s.st_size, s.st_mtime_ns) for f, s in stats]
+        return [(s.st_size, s.st_mtime_ns, s.st_ino) for s in stats]
 
     def _check_pins(self) -> None:
         if self._look() != self._pins:
@@ -110,7 +117,11 @@ class _BoundedCopy:
         bucket = digests[:, 0] % np.uint64(len(self._paths))
         for i in np.unique(bucket):
             rows = bucket == i
-            for part, values in (("codes", batch.codes), ("labels", batch.labels), ("persons", digests)):
+            for part, values in (
+                ("codes", batch.codes),
+                ("labels", batch.labels),
+                ("persons", digests),
+            ):
                 with self._file(int(i), part).open("ab") as file:
                     file.write(np.ascontiguousarray(values[rows]).tobytes())
 
@@ -147,16 +158,22 @@ def _encode(batch: pa.RecordBatch, domain: Domain, attributes: tuple[int, ...]) 
 
 
 def _list_files(path: str | Path) -> list[str]:
-    folder = Path(path)
-    if folder.is_dir():
-        found = [str(p) for p in sorted(folder.rglob("*")) if p.suffix.lower() in FORMATS and p.is_file()]
-    elif folder.exists():
-        found = [str(folder)]
-    else:
-        found = sorted(glob.glob(str(path), recursive=True))
+    """Absolute, so that no name is taken for a URI and a change of folder changes nothing."""
+    try:
+        exists = Path(path).exists()
+        named = [Path(path)] if exists else map(Path, glob.glob(str(path), recursive=True))
+        found = sorted({str(f.absolute()) for place in named for f in _files_at(place)})
+    except (OSError, ValueError):  # not even a name that a file could have
+        found = []
     if not found:
         raise SourceError(f"there is no Parquet, CSV or Feather file at {path}")
     return found
+
+
+def _files_at(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    return [f for f in place.rglob("*") if f.suffix.lower() in FORMATS and f.is_file()]
 
 
 def _format_of(files: Sequence[str]) -> str:
@@ -175,17 +192,32 @@ def _open_part(file: str, kind: str, domain: Domain) -> ds.Dataset:
     Each file keeps its own types: one may hold text where another holds numbers.
     """
     try:
-        part = ds.dataset(file, format=_file_format(kind, domain))
+        empty = _header_alone(file) if kind == "csv" else None
+        part = ds.dataset(file, format=_file_format(kind, domain)) if empty is None else empty
     except (pa.ArrowException, OSError):
-        raise SourceError(f"{file} is not a readable {kind} file; it may be cut off") from None
+        raise SourceError(
+            f"{file} is not a readable {kind} file; it may be cut off, or name a column twice"
+        ) from None
     for name in required_columns(domain):
-        places = part.schema.get_all_field_indices(name)
+        places = part.schema.get_all_field_indices(name)  # by bytes: other names may be no text
         if len(places) != 1:
-            has = "has no column" if not places else f"has {len(places)} columns named"
-            raise DataError(f"{file} {has} {name!r}, which the domain declares")
+            has = f"{len(places)} columns" if places else "no column"
+            raise DataError(f"{file} has {has} {name!r}, which the domain declares")
         if not readable(part.schema.field(name).type):
             raise DataError(unreadable(name, part.schema.field(name).type))
     return part
+
+
+def _header_alone(file: str) -> ds.Dataset | None:
+    """The empty table of a CSV file that ends within its first line, which Arrow does not open.
+
+    It is what some programs write when there are no records left.
+    """
+    with open(file, "rb") as opened:
+        line = opened.readline(_CSV_BLOCK)
+    if not line or b"\n" in line or b"\r" in line or len(line) == _CSV_BLOCK:
+        return None
+    return ds.dataset(pyarrow.csv.read_csv(io.BytesIO(line + b"\n")))
 
 
 def _file_format(kind: str, domain: Domain) -> Any:
@@ -203,7 +235,7 @@ def _file_format(kind: str, domain: Domain) -> Any:
                 null_values=[""],
                 strings_can_be_null=True,
             ),
-            read_options=pyarrow.csv.ReadOptions(use_threads=True),
+            read_options=pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK),
         )
     return ds.IpcFileFormat()
 

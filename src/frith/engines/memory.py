@@ -29,7 +29,12 @@ class MemoryEngine(Engine):
     """
 
     def __init__(
-        self, table: Any, domain: Domain, y: Any = None, threads: int | None = None, rows: int = _ROWS
+        self,
+        table: Any,
+        domain: Domain,
+        y: Any = None,
+        threads: int | None = None,
+        rows: int = _ROWS,
     ):
         super().__init__(domain, threads)
         self._rows = rows
@@ -41,19 +46,16 @@ class MemoryEngine(Engine):
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         with self._lock:
-            whole = self._encoded
+            whole, derived = self._encoded, dict(self._derived)
         for start in range(0, len(whole), self._rows):
             rows = slice(start, start + self._rows)
-            yield functools.partial(self._slice, whole, rows)
+            columns = {column: values[rows] for column, values in derived.items()}
+            yield functools.partial(Batch, whole.codes[rows], whole.labels[rows], columns)
 
     def derive(self, column: ColumnKernel) -> None:
         with self._lock:
             if column not in self._derived:
                 self._derived[column] = column.compute(self._encoded)
-
-    def _slice(self, whole: Batch, rows: slice) -> Batch:
-        derived = {column: values[rows] for column, values in self._derived.items()}
-        return Batch(whole.codes[rows], whole.labels[rows], derived)
 
     @functools.cached_property
     def _encoded(self) -> Batch:
@@ -80,7 +82,7 @@ def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
     columns, rows = columns_of(table, names if is_array else None)
     if y is None:
         return columns
-    labels = y if isinstance(y, pa.ChunkedArray) else chunked(_flat(y), domain.label.name)
+    labels = chunked(_flat(y), domain.label.name)
     if len(labels) != rows:
         raise DataError(f"the table has {rows} rows and y has {len(labels)}; they must be as many")
     return lambda name: labels if name == domain.label.name else columns(name)

@@ -1,6 +1,19 @@
 """The learners, one file per paper: scikit-learn classifiers written against the curator."""
 
 from frith.learners.base import PrivateForestClassifier
+from frith.learners.c45 import C45Classifier
+from frith.learners.gini import GiniForestClassifier
+from frith.learners.id3 import ID3Classifier
+from frith.learners.info_gain import InfoGainForestClassifier
 from frith.learners.random_decision import RandomDecisionForestClassifier
+from frith.learners.signal import SignalForestClassifier
 
-__all__ = ["PrivateForestClassifier", "RandomDecisionForestClassifier"]
+__all__ = [
+    "C45Classifier",
+    "GiniForestClassifier",
+    "ID3Classifier",
+    "InfoGainForestClassifier",
+    "PrivateForestClassifier",
+    "RandomDecisionForestClassifier",
+    "SignalForestClassifier",
+]

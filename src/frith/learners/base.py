@@ -16,15 +16,16 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from frith.curator import Curator
+from frith.curator import Curator, Release
 from frith.domain import Categorical, Domain, class_array
 from frith.drafting import draft_attributes
 from frith.encoding import columns_of
 from frith.engines import Engine, open_table
 from frith.errors import PrivacyLeakWarning
-from frith.forest import Forest
+from frith.forest import Forest, Trees, sum_up
 from frith.privacy.budget import Budget
 from frith.privacy.ledger import Ledger
+from frith.published import AS_PUBLISHED, PublishedCurator
 
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
 
@@ -62,9 +63,12 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable label of each record. Reads releases only: costs no budget."""
+        """The most probable label of each record, the first in domain order where labels tie.
+
+        Reads releases only: costs no budget.
+        """
         check_is_fitted(self)
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Label probabilities, columns in the order of `classes_`. Costs no budget."""
@@ -85,7 +89,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         ledger = None if self.ledger is None else Ledger(self.ledger)
         purpose = f"{act} {type(self).__name__}"
         progress = getattr(self, "_progress", None)
-        return Curator(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
+        kind = Curator
+        if getattr(self, "as_published", False):
+            warnings.warn(f"{type(self).__name__}: {AS_PUBLISHED}", UserWarning, stacklevel=3)
+            kind = PublishedCurator
+        return kind(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
 
     def _adopt(self, forest: Forest, curator: Curator) -> None:
         """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""
@@ -179,6 +187,14 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if hasattr(self, "feature_names_in_"):
             return pd.DataFrame(X, columns=self.feature_names_in_)
         return X
+
+
+def forest_of_leaves(curator: Curator, trees: Trees, leaves: Release, vote: str) -> Forest:
+    """A forest whose leaves were released; what lies above them is their sum."""
+    counts = sum_up(trees, leaves.values, curator.domain)
+    each = np.full((len(trees.leaves), 1), leaves.variance)
+    variance = sum_up(trees, each, curator.domain)[:, 0]
+    return Forest(curator.domain, trees, counts, curator.guarantee, variance, vote)
 
 
 def structure_rng(random_state: Any) -> np.random.Generator:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from numbers import Integral
 from typing import Any, Self
 
 from frith.curator import Curator
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Forest, Trees
 from frith.kernels import LeafCounts
-from frith.learners.base import PrivateForestClassifier, structure_rng
+from frith.learners.base import PrivateForestClassifier, forest_of_leaves, structure_rng
+from frith.learners.parameters import share, whole
 from frith.privacy.budget import Budget
-from frith.privacy.exact import exact
 from frith.trees.pruning import prune_empty
 from frith.trees.random import grow_random_trees, random_tree_height
 
@@ -106,12 +104,12 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         self.n_jobs = n_jobs
 
     def learn(self, curator: Curator) -> Forest:
-        n_trees, height = _whole("n_trees", self.n_trees), self.height
+        n_trees, height = whole("n_trees", self.n_trees), self.height
         if height is None:
-            n = curator.records(_share("size_share", self.size_share))
+            n = curator.records(share("size_share", self.size_share))
             height = random_tree_height(curator.domain, n, n_trees)
         rng = structure_rng(self.random_state)
-        trees = grow_random_trees(curator.domain, n_trees, _whole("height", height), rng)
+        trees = grow_random_trees(curator.domain, n_trees, whole("height", height), rng)
         return self._count(curator, trees)
 
     def update(self, X: Any, y: Any = None, *, epsilon: Any = None, disjoint: bool = False) -> Self:
@@ -150,23 +148,9 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
         kernel = LeafCounts(trees, curator.domain)
         leaves = curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")
-        values = sum_up(trees, leaves.values, curator.domain)
-        return Forest(curator.domain, trees, values, curator.guarantee, leaves.variance)
+        return forest_of_leaves(curator, trees, leaves, vote="counts")
 
     def _adopt(self, forest: Forest, curator: Curator) -> None:
         """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""
         self._grown = forest
         super()._adopt(prune_empty(forest) if curator.is_exact else forest, curator)
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1 and is {value!r}")
-    return int(value)
-
-
-def _share(name: str, value: Any) -> Fraction:
-    share = exact(value)
-    if not isinstance(share, Fraction) or not 0 < share < 1:
-        raise ValueError(f"{name} must be between 0 and 1, and is {value!r}")
-    return share

@@ -103,7 +103,8 @@ class Guarantee:
 
     def __str__(self) -> str:
         if not self.holds:
-            return "no privacy guarantee: exact counts (epsilon=inf)"
+            reasons = [a for a in self.assumptions if a.startswith(("as published", "releases frozen"))]
+            return f"no privacy guarantee: {'; '.join(reasons) or 'exact counts (epsilon=inf)'}"
         amounts = f"epsilon={show(self.epsilon)}" + (f", delta={show(self.delta)}" if self.delta else "")
         text = f"{amounts} differential privacy; neighbors: {self.neighbors}"
         return text + "".join(f"\n  assumes: {a}" for a in self.assumptions)

@@ -14,10 +14,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 Noise = DiscreteLaplace | DiscreteGaussian
 _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
+
+
+class Choice(Protocol):
+    """What a source needs to know of a choice: noisy max at a scale, by the law of a unit."""
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def unit(self) -> str: ...
 
 
 class Source(Protocol):
@@ -25,7 +35,7 @@ class Source(Protocol):
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]: ...
 
-    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int: ...
+    def choose(self, scores: Sequence[int], choice: Choice) -> int: ...
 
 
 class OpenDPSource:
@@ -40,7 +50,7 @@ class OpenDPSource:
         noisy = np.array([v for part in parts for v in part], dtype=np.int64)
         return noisy.reshape(sums.shape)
 
-    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int:
+    def choose(self, scores: Sequence[int], choice: Choice) -> int:
         return int(_choice_measurement(choice.unit, choice.scale)([int(s) for s in scores]))
 
 
@@ -50,7 +60,7 @@ class ExactSource:
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
         return sums
 
-    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int:
+    def choose(self, scores: Sequence[int], choice: Choice) -> int:
         return int(np.argmax(np.asarray(scores, dtype=object)))
 
 

@@ -1,0 +1,95 @@
+"""Which splits a level may choose from: bins of every attribute, and candidates over them.
+
+All of it is public: a layout follows from the domain and the cuts a learner takes.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain, Numeric
+
+
+def equal_width_cuts(domain: Domain, bins: int) -> tuple[NDArray[np.int32], ...]:
+    """For each numeric attribute the cuts of its grid into `bins` equal parts, missing apart."""
+    return tuple(
+        _equal_width(a, bins) if isinstance(a, Numeric) else np.empty(0, dtype=np.int32)
+        for a in domain.attributes
+    )
+
+
+def _equal_width(attribute: Numeric, bins: int) -> NDArray[np.int32]:
+    cuts = np.unique(np.arange(1, bins) * attribute.cells // bins)
+    cuts = cuts[(cuts > 0) & (cuts < attribute.cells)]
+    return np.append(cuts, [attribute.cells] if attribute.missing else []).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Bins of all attributes side by side, and the candidate splits in domain order.
+
+    A categorical attribute has one bin a value and is one candidate, a split into all its values.
+    A numeric attribute has one bin between neighboring cuts, and every cut is a candidate.
+    """
+
+    domain: Domain
+    cuts: tuple[NDArray[np.int32], ...]
+
+    def is_numeric(self, attribute: int) -> bool:
+        return isinstance(self.domain.attributes[attribute], Numeric)
+
+    @functools.cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The first bin of each attribute, and the number of bins at the end."""
+        sizes = [
+            len(cuts) + 1 if self.is_numeric(a) else self.domain.attributes[a].size
+            for a, cuts in enumerate(self.cuts)
+        ]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @property
+    def n_bins(self) -> int:
+        return int(self.starts[-1])
+
+    def bins(self, attribute: int) -> slice:
+        return slice(int(self.starts[attribute]), int(self.starts[attribute + 1]))
+
+    @functools.cached_property
+    def lookup(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The bin of every code of every attribute in one array, and where each attribute begins."""
+        parts = []
+        for a, attribute in enumerate(self.domain.attributes):
+            codes = np.arange(attribute.size)
+            within = np.searchsorted(self.cuts[a], codes, side="right") if self.is_numeric(a) else codes
+            parts.append(self.starts[a] + within)
+        begins = np.concatenate([[0], np.cumsum([len(p) for p in parts])[:-1]])
+        return np.concatenate(parts).astype(np.int32), begins.astype(np.int64)
+
+    # -- candidates ----------------------------------------------------------------------------
+
+    @functools.cached_property
+    def columns(self) -> tuple[slice, ...]:
+        """The candidates of each attribute."""
+        counts = [len(cuts) if self.is_numeric(a) else 1 for a, cuts in enumerate(self.cuts)]
+        ends = np.cumsum(counts)
+        return tuple(slice(int(e - c), int(e)) for e, c in zip(ends, counts, strict=True))
+
+    @property
+    def n_candidates(self) -> int:
+        return self.columns[-1].stop
+
+    @functools.cached_property
+    def attribute_of(self) -> NDArray[np.int32]:
+        """The attribute of each candidate."""
+        counts = [c.stop - c.start for c in self.columns]
+        return np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+
+    @functools.cached_property
+    def cut_of(self) -> NDArray[np.int32]:
+        """The cut of each candidate, -1 for a split into all values."""
+        parts = [c if self.is_numeric(a) else np.array([-1]) for a, c in enumerate(self.cuts)]
+        return np.concatenate(parts).astype(np.int32)

@@ -1,0 +1,132 @@
+"""Private ID3: from noisy counts (Jagannathan et al. 2012, section 4), or by private choices
+(Friedman and Schuster 2010, "DiffPID3")."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from frith.curator import Curator
+from frith.forest import Forest
+from frith.kernels import LeafCounts, NodeSizes
+from frith.learners.base import PrivateForestClassifier, forest_of_leaves
+from frith.learners.parameters import one_of, whole
+from frith.scores import MAX_CAP, Criterion, criterion
+from frith.trees.allocation import level_shares
+from frith.trees.gain import information_gain
+from frith.trees.growing import Grower
+from frith.trees.pruning import collapse, splits_that_lower_errors
+from frith.trees.tables import TableTree
+
+
+class ID3Classifier(PrivateForestClassifier):
+    """One greedy tree by information gain.
+
+    Parameters
+    ----------
+    domain, epsilon, delta, ledger, n_jobs : as in every learner
+    queries : "exponential" asks for noisy sizes and private choices of splits (DiffPID3);
+        "counts" asks for every attribute's noisy table at every node and computes all entropies
+        from those
+    criterion : "gini", "entropy" or "max", of the private choices
+    max_depth : splits on a path; None for one of every attribute
+    min_support : with "counts", the noisy size above which a node may be split; None for the
+        standard deviation of that size
+    bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
+    prune : error-based pruning of the exponential form, on released counts
+
+    Privacy
+    -------
+    `fit` is (epsilon, delta)-DP. *Exponential*, for d levels of splits: every level is asked for the
+    sizes of its nodes, all but the last for a choice at each node, and all leaves together for
+    their label counts: 2 (d + 1) questions of equal shares. A record is at one node of a level and
+    in one leaf, so sizes and label counts have sensitivity 1, and the choices of a level compose in
+    parallel; each costs its share by the range of its criterion (`scores`). *Counts*: the tables of
+    a level count a record once for every attribute asked at its node, so their L1 and squared L2
+    sensitivity is the largest number of attributes asked at one node. Level shares are in
+    proportion to that number, so every counter gets the same noise, and add up to one. Stops,
+    gains, pruning and labels read releases only.
+
+    Departures from the papers
+    --------------------------
+    The root's label counts and all sizes are sums of the released tables, not further questions. A
+    node is not split where its noisy size is under its noise, or where the next level would pass a
+    public limit on cells. A leaf without a positive count speaks as the node above it. All cuts of
+    all attributes are candidates of one choice.
+    """
+
+    def __init__(
+        self,
+        domain: Any = None,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 0,
+        queries: str = "exponential",
+        criterion: str = "max",
+        max_depth: int | None = 5,
+        min_support: float | None = None,
+        bins: int = 16,
+        prune: bool = True,
+        ledger: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.domain = domain
+        self.epsilon = epsilon
+        self.delta = delta
+        self.queries = queries
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_support = min_support
+        self.bins = bins
+        self.prune = prune
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+
+    def learn(self, curator: Curator) -> Forest:
+        grower = Grower(curator.domain, 1, whole("bins", self.bins, least=2))
+        k = len(curator.domain.attributes)
+        depth = k if self.max_depth is None else whole("max_depth", self.max_depth)
+        if one_of("queries", self.queries, ("counts", "exponential")) == "counts":
+            asked = [max(1, k - i) for i in range(depth)]
+            tree = TableTree(curator, grower, information_gain, self.min_support)
+            return tree.grow(level_shares(asked, depth))
+        return self._diff_p_id3(curator, grower, depth)
+
+    def _diff_p_id3(self, curator: Curator, grower: Grower, depth: int) -> Forest:
+        share = Fraction(1, 2 * (depth + 1))
+        by = self._criterion(curator)
+        open_nodes = list(grower.roots)
+        for number in range(1, depth + 1):
+            level, allowed = grower.level(open_nodes)
+            sizes = curator.noisy_counts(NodeSizes(level), share, f"sizes at level {number}")
+            least = _least_size(grower, sizes.variance)
+            places = np.flatnonzero(allowed.any(axis=1) & (sizes.values > least))
+            if len(places) == 0:
+                break
+            picks = curator.choose_splits(
+                level, places, allowed[places], by, share, f"splits of level {number}"
+            )
+            open_nodes = [
+                child
+                for place, pick in zip(places, picks, strict=True)
+                for child in grower.split(int(level.open_nodes[place]), int(pick))
+            ]
+        trees = grower.trees()
+        leaves = curator.noisy_counts(
+            LeafCounts(trees, curator.domain), share, "labels in the leaves"
+        )
+        forest = forest_of_leaves(curator, trees, leaves, vote="shares")
+        if not self.prune:
+            return forest
+        return collapse(forest, splits_that_lower_errors(trees, curator.domain, forest.values))
+
+    def _criterion(self, curator: Curator) -> Criterion:
+        return criterion(self.criterion, curator.domain.records or MAX_CAP)
+
+
+def _least_size(grower: Grower, variance: float) -> float:
+    """Friedman and Schuster's N / (t |C|) >= sqrt 2 / epsilon: a child should outweigh its noise."""
+    widest = max(a.branches for a in grower.domain.attributes)
+    return widest * grower.domain.n_labels * float(np.sqrt(variance))

@@ -1,0 +1,133 @@
+"""A forest by information gain and the exponential mechanism (after US 10,726,153)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from frith.curator import Curator
+from frith.forest import Forest
+from frith.kernels import LeafCounts
+from frith.learners.base import PrivateForestClassifier, forest_of_leaves, structure_rng
+from frith.learners.parameters import share, whole
+from frith.scores import criterion
+from frith.trees.growing import Grower
+from frith.trees.random import floor_log
+
+
+class InfoGainForestClassifier(PrivateForestClassifier):
+    """Trees whose splits are chosen by information gain, with private leaf counts.
+
+    A request names a level of privacy, epsilon and delta; the number of trees and their depth come
+    with it or are chosen from public facts; at every node a split is drawn by its information gain
+    from all categorical attributes and all cuts of numeric ones; the leaves hold private counts.
+
+    Parameters
+    ----------
+    domain, epsilon, delta, ledger, n_jobs : as in every learner
+    n_trees : number of trees; None chooses: more where records and budget are plenty
+    max_depth : splits on a path; None chooses: as many as leave leaves larger than their noise
+    max_features : share of the attributes each tree may ask, drawn at random; 1 for all
+    split_share : share of the budget for the splits; the leaves get the rest
+    size_share : share for a noisy number of records, where the domain does not declare it
+    bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
+    random_state : seeds which attributes a tree may ask, and nothing else
+
+    Privacy
+    -------
+    `fit` is (epsilon, delta)-DP. The number of records is declared public or paid for. Choices are
+    by the entropy mass, n times the conditional entropy with the sign turned: the parent's own
+    entropy is the same for all candidates of a node, so this is the order of information gain. Its
+    range, log2 N + 1 / ln 2 for a public or released N, holds on every table (`scores.EntropyMass`).
+    Choices of a level compose in parallel within a tree and add over trees; the levels have equal
+    parts of `split_share`. The leaves of N trees have L1 and squared L2 sensitivity N. With delta,
+    choices are Gumbel and leaves discrete Gaussian, and everything adds up in rho.
+
+    Departures
+    ----------
+    The claim's information gain, normalised by the node's size, has no small sensitivity; the mass
+    has one. Nothing is known of a node's size before its leaves are counted, so trees are complete.
+    """
+
+    def __init__(
+        self,
+        domain: Any = None,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 0,
+        n_trees: int | None = None,
+        max_depth: int | None = None,
+        max_features: Any = 1.0,
+        split_share: Any = 0.5,
+        size_share: Any = 0.05,
+        bins: int = 16,
+        random_state: Any = None,
+        ledger: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.domain = domain
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.split_share = split_share
+        self.size_share = size_share
+        self.bins = bins
+        self.random_state = random_state
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+
+    def learn(self, curator: Curator) -> Forest:
+        n = curator.records(share("size_share", self.size_share))
+        n_trees, depth = self._shape(curator, n)
+        grower = Grower(curator.domain, n_trees, whole("bins", self.bins, least=2))
+        may_ask = self._features(grower)
+        by = criterion("entropy", n)
+        splits = share("split_share", self.split_share) * curator.remaining_share
+        open_nodes = list(grower.roots)
+        for number in range(1, depth + 1):
+            level, allowed = grower.level(open_nodes)
+            allowed &= may_ask[level.tree_of][:, level.layout.attribute_of]
+            places = np.flatnonzero(allowed.any(axis=1))
+            if len(places) == 0:
+                break
+            picks = curator.choose_splits(
+                level, places, allowed[places], by, splits / depth, f"splits of level {number}"
+            )
+            open_nodes = [
+                child
+                for place, pick in zip(places, picks, strict=True)
+                for child in grower.split(int(level.open_nodes[place]), int(pick))
+            ]
+        trees = grower.trees()
+        leaves = curator.noisy_counts(
+            LeafCounts(trees, curator.domain), curator.remaining_share, "labels in the leaves"
+        )
+        return forest_of_leaves(curator, trees, leaves, vote="shares")
+
+    def _shape(self, curator: Curator, n: int) -> tuple[int, int]:
+        """Number and depth of trees: as asked, else from public facts alone."""
+        domain = curator.domain
+        signal = float("inf") if curator.is_exact else n * float(curator.budget.epsilon)
+        trees = max(1, min(8, int(signal / (20_000 * domain.n_labels)) if signal < 1e18 else 8))
+        n_trees = trees if self.n_trees is None else whole("n_trees", self.n_trees)
+        if self.max_depth is not None:
+            return n_trees, whole("max_depth", self.max_depth)
+        useful = [a.branches for a in domain.attributes if a.size > 1] or [2]
+        mean = Fraction(sum(useful), len(useful))
+        room = n if curator.is_exact else signal / (10 * n_trees * domain.n_labels)
+        return n_trees, max(1, min(8, len(useful), floor_log(Fraction(room), mean)))
+
+    def _features(self, grower: Grower) -> np.ndarray:
+        """Which attributes each tree may ask: public randomness."""
+        k = len(grower.domain.attributes)
+        part = float(self.max_features)
+        if not 0 < part <= 1:
+            raise ValueError(f"max_features must be over 0 and at most 1, and is {self.max_features!r}")
+        most = max(1, round(part * k))
+        rng = structure_rng(self.random_state)
+        order = np.array([rng.permutation(k) for _ in range(grower.n_trees)])
+        return order < most

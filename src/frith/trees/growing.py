@@ -1,0 +1,90 @@
+"""Trees that grow a level at a time, all of them together, from splits chosen by a learner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.forest import Trees
+from frith.kernels import SplitCounts
+from frith.layout import Layout, equal_width_cuts
+
+
+class Grower:
+    """Trees under construction. Everything it knows is public: the domain and chosen splits.
+
+    Trees begin as single leaves, numbered 0 .. n_trees - 1. `split` makes a leaf ask a candidate
+    of the layout and returns its children.
+    """
+
+    def __init__(self, domain: Domain, n_trees: int, bins: int):
+        self.domain = domain
+        self.layout = Layout(domain, equal_width_cuts(domain, bins))
+        self.n_trees = n_trees
+        self.tree = list(range(n_trees))
+        self.parent = [-1] * n_trees
+        self.depth = [0] * n_trees
+        self.attribute = [-1] * n_trees
+        self.cut = [-1] * n_trees
+        self.first_child = [-1] * n_trees
+
+    @property
+    def roots(self) -> range:
+        return range(self.n_trees)
+
+    def split(self, node: int, candidate: int) -> range:
+        """Let `node` ask a candidate; its new children are leaves."""
+        attribute = int(self.layout.attribute_of[candidate])
+        branches = self.domain.attributes[attribute].branches
+        self.attribute[node] = attribute
+        self.cut[node] = int(self.layout.cut_of[candidate])
+        self.first_child[node] = len(self.tree)
+        for column, value in (
+            (self.tree, self.tree[node]), (self.parent, node), (self.depth, self.depth[node] + 1),
+            (self.attribute, -1), (self.cut, -1), (self.first_child, -1),
+        ):  # fmt: skip
+            column.extend([value] * branches)
+        return range(self.first_child[node], len(self.tree))
+
+    def allowed(self, node: int) -> NDArray[np.bool_]:
+        """The candidates that would split `node`: no value twice, no cut outside what is left."""
+        low = np.zeros(len(self.domain.attributes), dtype=np.int64)
+        high = np.array([a.size for a in self.domain.attributes], dtype=np.int64)
+        below, above = node, self.parent[node]
+        while above >= 0:
+            a, branch = self.attribute[above], below - self.first_child[above]
+            if self.cut[above] < 0:
+                low[a], high[a] = branch, branch + 1
+            elif branch == 0:
+                high[a] = min(high[a], self.cut[above])
+            else:
+                low[a] = max(low[a], self.cut[above])
+            below, above = above, self.parent[above]
+        attribute, cut = self.layout.attribute_of, self.layout.cut_of
+        whole = (cut < 0) & (high[attribute] - low[attribute] > 1)
+        return whole | ((cut > low[attribute]) & (cut < high[attribute]))
+
+    def asks(self, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The attributes that have an allowed candidate."""
+        asks = np.zeros(len(self.domain.attributes), dtype=bool)
+        asks[self.layout.attribute_of[allowed]] = True
+        return asks
+
+    def level(self, nodes: Iterable[int]) -> tuple[SplitCounts, NDArray[np.bool_]]:
+        """The kernel that counts every split of these leaves, and the candidates of each."""
+        open_nodes = np.array(list(nodes), dtype=np.int64)
+        allowed = np.array([self.allowed(int(n)) for n in open_nodes], dtype=bool)
+        allowed = allowed.reshape(len(open_nodes), self.layout.n_candidates)
+        asks = np.array([self.asks(row) for row in allowed], dtype=bool)
+        asks = asks.reshape(len(open_nodes), len(self.domain.attributes))
+        tree_of = np.array(self.tree, dtype=np.int64)[open_nodes]
+        return SplitCounts(self.trees(), self.layout, open_nodes, tree_of, asks), allowed
+
+    def trees(self) -> Trees:
+        arrays = (self.attribute, self.cut, self.first_child)
+        return Trees(
+            np.arange(self.n_trees, dtype=np.int32), *(np.array(a, dtype=np.int32) for a in arrays)
+        )

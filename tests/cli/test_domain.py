@@ -1,0 +1,77 @@
+"""`frith domain draft`."""
+
+import pandas as pd
+import pytest
+
+from frith import Categorical, Domain, Numeric, Person
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "table.feather", "table.csv"])
+def test_a_draft_is_a_domain_that_says_it_was_learned(run, desk, name):
+    result = run("domain", "draft", desk / name, "--label", "good", "--person", "who")
+    domain = Domain.from_toml(result.stdout)
+    assert domain.learned
+    assert domain.person == Person("who", 1)
+    assert domain.names == ("color", "round", "size")
+    assert domain.attributes[0] == Categorical("color", ("blue", "green", "red"))
+    assert isinstance(domain.attributes[2], Numeric)
+    assert domain.label.values == ("no", "yes")
+
+
+def test_a_draft_comes_with_a_note_to_review_it(run, desk):
+    result = run("domain", "draft", desk / "table.csv", "--label", "good")
+    assert "exact facts about people" in result.stderr
+    assert "learned = true" in result.stderr
+    assert "PrivacyLeakWarning" not in result.output
+
+
+def test_a_draft_is_written_with_its_warning_inside(run, desk):
+    path = desk / "draft.toml"
+    result = run("domain", "draft", desk / "table.parquet", "--label", "good", "-o", path)
+    assert result.stdout == ""
+    assert path.read_text().startswith("# Drafted from the records")
+    assert Domain.load(path).learned
+
+
+def test_a_draft_can_be_json(run, desk):
+    path = desk / "draft.json"
+    run("domain", "draft", desk / "table.parquet", "--label", "good", "-o", path)
+    assert Domain.load(path).learned
+
+
+def test_a_reviewed_domain_is_not_overwritten_by_accident(run, desk):
+    args = ("domain", "draft", desk / "table.csv", "--label", "good", "-o", desk / "domain.toml")
+    before = (desk / "domain.toml").read_text()
+    assert "--force" in run(*args, code=2).stderr
+    assert (desk / "domain.toml").read_text() == before
+    run(*args, "--force")
+    assert Domain.load(desk / "domain.toml").learned
+
+
+@pytest.mark.parametrize("role", ["label", "person"])
+def test_an_unknown_column_is_named(run, desk, role):
+    args = {"label": "good"} | {role: "nose"}
+    options = [part for name, value in args.items() for part in (f"--{name}", value)]
+    result = run("domain", "draft", desk / "table.csv", *options, code=2)
+    assert f"no {role} column 'nose'" in result.stderr
+
+
+def test_dates_in_csv_stay_text_and_empty_cells_are_missing(run, tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text("day,mood,good\n2024-01-01,,yes\n2024-01-02,fine,no\n")
+    domain = Domain.from_toml(run("domain", "draft", path, "--label", "good").stdout)
+    assert domain.attributes[0].values == ("2024-01-01", "2024-01-02")
+    assert domain.attributes[1].missing is not None
+
+
+def test_a_draft_puts_no_cell_of_its_table_outside(run, tmp_path):
+    table = pd.DataFrame({
+        "whole": [1, 2, None, 4], "flag": [True, False, False, True],
+        "text": ["NA", "", "b", "007"],
+        "day": ["2024-01-01", "", "2024-01-03", "2024-01-04"], "good": [0, 1, 0, 1],
+    })  # fmt: skip
+    table.to_csv(tmp_path / "mixed.csv", index=False)
+    table.to_parquet(tmp_path / "mixed.parquet")
+    for path in tmp_path.glob("mixed.*"):
+        run("domain", "draft", path, "--label", "good", "--force", "-o", tmp_path / "domain.toml")
+        run("check", path, "--domain", tmp_path / "domain.toml")

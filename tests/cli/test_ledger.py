@@ -1,0 +1,57 @@
+"""`frith ledger`."""
+
+import json
+
+from frith import Budget, Ledger
+
+
+def test_a_ledger_is_created_with_its_budget(run, tmp_path):
+    path = tmp_path / "table.ledger"
+    assert "epsilon=1.5 may be spent" in run("ledger", "create", path, "--epsilon", "1.5").stdout
+    assert Ledger(path).budget == Budget.of("1.5")
+
+
+def test_a_budget_is_not_edited(run, tmp_path):
+    path = tmp_path / "table.ledger"
+    run("ledger", "create", path, "--epsilon", 1)
+    assert "already has an account" in run("ledger", "create", path, "--epsilon", 9, code=2).stderr
+    assert Ledger(path).budget == Budget.of(1)
+
+
+def test_show_lists_every_charge(run, tmp_path):
+    ledger = Ledger.create(tmp_path / "table.ledger", epsilon=1)
+    assert "no charges yet" in run("ledger", "show", ledger.path).stdout
+    ledger.charge(Budget.of("1/3"), "fit for the report")
+    ledger.charge(Budget.of("1/6"), "fit for the press")
+    words = run("ledger", "show", ledger.path).stdout
+    for part in ("0.5 spent, 0.5 left", "fit for the report", "fit for the press", "1/3"):
+        assert part in words
+
+
+def test_json_spells_amounts_exactly(run, tmp_path):
+    ledger = Ledger.create(tmp_path / "table.ledger", epsilon=1)
+    ledger.charge(Budget.of("1/3"), "fit")
+    said = json.loads(run("ledger", "show", ledger.path, "--json").stdout)
+    assert (said["spent"], said["remaining"], said["unit"]) == ("1/3", "2/3", "epsilon")
+    assert said["entries"][0]["amount"] == "1/3"
+    assert said["entries"][0]["purpose"] == "fit"
+
+
+def test_a_budget_with_a_delta_is_kept_in_rho(run, tmp_path):
+    path = tmp_path / "table.ledger"
+    run("ledger", "create", path, "--epsilon", 1, "--delta", "1e-6")
+    said = json.loads(run("ledger", "show", path, "--json").stdout)
+    assert (said["unit"], said["delta"]) == ("rho", "1e-06")
+    assert "rho 0.0 spent" in run("ledger", "show", path).stdout
+
+
+def test_a_file_that_is_no_ledger_is_explained(run, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("nothing to see here, and enough of it to fill a header" * 20)
+    assert "ledger" in run("ledger", "show", path, code=2).stderr
+
+
+def test_an_infinite_budget_is_refused(run, tmp_path):
+    result = run("ledger", "create", tmp_path / "x", "--epsilon", "inf", code=2)
+    assert "finite" in result.stderr
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,184 @@
+"""The slow twins of the fast code: loops that anyone can check by eye.
+
+Nothing here imports the code it checks; a domain is read for what it declares, no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter, defaultdict
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+
+WHITESPACE = " \t\n\v\f\r"
+DIGITS = r"([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
+NUMBER = re.compile(rf"[+-]?({DIGITS}|inf|Inf|INF|infinity|Infinity|INFINITY)")
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+
+# -- one cell ----------------------------------------------------------------------------------
+
+
+def text_of(cell):
+    """How a cell reads as text, or None if it is missing."""
+    if cell is None:
+        return None
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", errors="replace")
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        if math.isnan(cell):
+            return None
+        return str(int(cell)) if cell.is_integer() else repr(cell)
+    if isinstance(cell, Decimal):
+        whole, _, rest = f"{cell:f}".partition(".") if cell else "0.0".partition(".")
+        return f"{whole}.{rest.rstrip('0')}" if rest.strip("0") else whole
+    return str(cell)
+
+
+def number_of(cell):
+    """The number a cell holds or spells, NaN if there is none."""
+    if isinstance(cell, bool | int | float | Decimal):
+        try:
+            return float(cell)
+        except OverflowError:
+            return math.inf if cell > 0 else -math.inf
+    text = text_of(cell)
+    if text is None:
+        return math.nan
+    if text in TRUE + FALSE:
+        return float(text in TRUE)
+    text = text.strip(WHITESPACE)
+    return float(text) if NUMBER.fullmatch(text) else math.nan
+
+
+def cell_of(thing):
+    """What an arbitrary Python object in a column stands for."""
+    if isinstance(thing, np.generic) and not isinstance(thing, np.datetime64):
+        thing = thing.item()
+    if isinstance(thing, bytes | bytearray | memoryview):
+        return bytes(thing)
+    if isinstance(thing, str):
+        return str.encode(thing, "utf-8", "surrogatepass").decode("utf-8", "replace")
+    if pd.api.types.is_scalar(thing) and not (isinstance(thing, Decimal) and thing.is_snan()):
+        thing = None if pd.isna(thing) else thing
+    if thing is None or isinstance(thing, bool | float):
+        return thing
+    try:
+        text = str(thing)
+        if thing != thing:
+            return None
+    except Exception:  # noqa: BLE001 - it cannot be printed or compared
+        return "" if not isinstance(thing, Decimal) else None
+    return thing if isinstance(thing, int | Decimal) else text
+
+
+def code_of(cell, attribute, outside=None, missing=None):
+    """The code of one cell; where it is outside or missing, what the attribute declares."""
+    if not hasattr(attribute, "values"):
+        return _cell_of_grid(number_of(cell), attribute)
+    codes = {text_of(v): i for i, v in enumerate(attribute.values)}
+    if outside is None:
+        outside = 0 if attribute.other is None else codes[text_of(attribute.other)]
+        missing = outside if attribute.missing is None else codes[text_of(attribute.missing)]
+    text = text_of(cell)
+    if text is None:
+        return missing
+    if text in codes:
+        return codes[text]
+    declared = attribute.values[0]
+    if isinstance(declared, bool) and text in TRUE + FALSE:
+        return codes.get("true" if text in TRUE else "false", outside)
+    if isinstance(declared, int | float) and not isinstance(declared, bool):
+        return codes.get(text_of(number_of(text)), outside)
+    return outside
+
+
+def _cell_of_grid(x, attribute):
+    if math.isnan(x):
+        return attribute.cells if attribute.missing else 0
+    return sum(1 for edge in attribute.edges if edge <= x)
+
+
+def label_of(cell, label):
+    """The label's code, or None where the record is not counted."""
+    code = code_of(cell, label, outside=-1, missing=-1)
+    return None if code < 0 else code
+
+
+# -- whole tables ------------------------------------------------------------------------------
+
+
+def records_of(table, domain):
+    """[(codes, label)] of the counted records of {column: cells}."""
+    counted = []
+    for i, cell in enumerate(table[domain.label.name]):
+        label = label_of(cell, domain.label)
+        if label is not None:
+            codes = tuple(code_of(table[a.name][i], a) for a in domain.attributes)
+            counted.append((codes, label))
+    return counted
+
+
+def leaf_of(codes, root, trees):
+    """Walk one record down one tree; the node of its leaf."""
+    node = root
+    while trees.attribute[node] >= 0:
+        code = codes[trees.attribute[node]]
+        if trees.cut[node] < 0:
+            node = trees.first_child[node] + code
+        else:
+            node = trees.first_child[node] + (1 if code >= trees.cut[node] else 0)
+    return int(node)
+
+
+def leaf_counts(records, domain, trees):
+    """Records of each label in each leaf of each tree."""
+    leaves = [n for n in range(len(trees.attribute)) if trees.attribute[n] < 0]
+    counts = np.zeros((len(leaves), len(domain.label.values)), dtype=int)
+    for codes, label in records:
+        for root in trees.roots:
+            counts[leaves.index(leaf_of(codes, root, trees)), label] += 1
+    return counts
+
+
+# -- persons -----------------------------------------------------------------------------------
+
+WORD = 2**64
+
+
+def kept_records(table, domain):
+    """What is left when every person keeps the m records with the smallest keyed hash."""
+    key = bytes.fromhex(domain.fingerprint)
+    by_person = defaultdict(list)
+    for i, cell in enumerate(table[domain.person.column]):
+        record = records_of({name: [cells[i]] for name, cells in table.items()}, domain)
+        if record and text_of(cell):
+            by_person[text_of(cell)].append(record[0])
+    kept = Counter()
+    for person, records in by_person.items():
+        digest = hashlib.blake2b(person.encode(), digest_size=32, key=key).digest()
+        records.sort(key=lambda r: _record_hash(key, digest, r))
+        kept.update(records[: domain.person.records])
+    return kept
+
+
+def _record_hash(key, digest, record):
+    codes, label = record
+    words = [int.from_bytes(digest[i : i + 8], "little") for i in range(0, 32, 8)]
+    state = int.from_bytes(key[:8], "little")
+    for word in [*words, label, *codes]:
+        state = _mix(state, word)
+    return state
+
+
+def _mix(state, word):
+    """splitmix64, as published by Vigna."""
+    z = ((state ^ word) + 0x9E3779B97F4A7C15) % WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % WORD
+    return z ^ (z >> 31)
