@@ -31,6 +31,7 @@ prove: $(READY)  ## every claim at full size; resumes where it stopped, writes d
 
 bench: $(READY)  ## speed against limits and peers
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/levels.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output

@@ -62,6 +62,18 @@ STEPS = (
         "results/rdt_updates.md",
     ),
     Step(
+        "papers",
+        "The papers' tables again, in sound and published form, and which of their claims hold.",
+        (PYTHON, "benchmarks/papers.py"),
+        "results/papers.md",
+    ),
+    Step(
+        "levels",
+        "A greedy level in one pass: record-levels a second, and a fit against scikit-learn's tree.",
+        (PYTHON, "benchmarks/levels.py"),
+        "results/levels.md",
+    ),
+    Step(
         "speed",
         "Records a second, memory and noise against their limits, and against scikit-learn's forest.",
         (PYTHON, "benchmarks/speed.py"),

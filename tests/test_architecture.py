@@ -12,7 +12,7 @@ ORDER = [
     ("errors", "jit"),
     ("privacy",),
     ("domain", "encoding", "drafting"),
-    ("forest",),
+    ("forest", "export"),
     ("layout",),
     ("kernels", "scores"),
     ("engines",),

@@ -102,7 +102,7 @@ class Curator:
         _check_cells(base, purpose)
         noise = self._noise(kernel, share)
         self._charge(share)
-        self._asked.append(_noise_question(purpose, noise, share, math.prod(kernel.shape)))
+        self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
         sums = self._sums(base, purpose)
         exact = kernel.take(sums) if isinstance(kernel, View) else sums
         values = self._source.perturb(exact, noise, self._engine.threads)
@@ -128,9 +128,7 @@ class Curator:
         amount = share * self.budget.total / max(1, n_trees)
         choice = PrivateChoice(amount, by.range_ * self._records_per_unit, self.budget.unit)
         self._charge(share)
-        self._asked.append(
-            Question(purpose, "private choice", share, choice.range_, choice.scale, len(places))
-        )
+        self._log(purpose, "private choice", choice.range_, share, choice.scale, len(places))
         tables = SplitTables(level).take(self._sums(level, purpose))[places]
         scores = split_scores(tables, level.layout, by)
         options = (np.flatnonzero(row) for row in allowed)
@@ -177,6 +175,13 @@ class Curator:
         if self._ledger is not None and self.receipt is None:
             self.receipt = self._ledger.charge(self.budget, self._purpose)
 
+    def _log(
+        self, purpose: str, mechanism: str, sensitivity: int, share: Fraction, scale: float, cells: int
+    ) -> None:
+        if self.is_exact:
+            mechanism, scale = "exact", 0.0
+        self._asked.append(Question(purpose, mechanism, share, sensitivity, scale, cells))
+
     def _assume(self, text: str) -> None:
         if text not in self._assumptions:
             self._assumptions.append(text)
@@ -191,9 +196,7 @@ def _check_cells(kernel: Kernel, purpose: str) -> None:
         )
 
 
-def _noise_question(purpose: str, noise: Noise, share: Fraction, cells: int) -> Question:
+def _sensitivity(noise: Noise) -> tuple[str, int]:
     if isinstance(noise, DiscreteLaplace):
-        return Question(purpose, "discrete Laplace", share, noise.sensitivity, noise.scale, cells)
-    return Question(
-        purpose, "discrete Gaussian", share, noise.sensitivity_squared, noise.scale, cells
-    )
+        return "discrete Laplace", noise.sensitivity
+    return "discrete Gaussian", noise.sensitivity_squared

@@ -39,12 +39,17 @@ class BudgetExceeded(FrithError):
     def __init__(self, what: str, *, requested: Fraction, remaining: Fraction, unit: str = "epsilon"):
         self.what, self.requested, self.remaining, self.unit = what, requested, remaining, unit
         super().__init__(
-            f"{what} has {unit} {remaining} left and this asks for {requested}; "
-            f"ask for at most {remaining}, or have the curator raise the budget"
+            f"{what} has {unit} {_short(remaining)} left and this asks for {_short(requested)}; "
+            f"ask for at most {_short(remaining)}, or have the curator raise the budget"
         )
 
     def __reduce__(self):  # errors cross process borders in a parallel search
         return _rebuild_budget_exceeded, (self.what, self.requested, self.remaining, self.unit)
+
+
+def _short(amount: Fraction) -> str:
+    """The fraction itself where a person can read it, else its first digits."""
+    return str(amount) if amount.denominator < 10_000 else f"{float(amount):.6g}"
 
 
 def _rebuild_budget_exceeded(

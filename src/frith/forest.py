@@ -8,7 +8,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from frith.encoding import columns_of, encode_attributes
 from frith.errors import FormatError, FrithError
 from frith.jit import compiled
 from frith.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 FORMAT = "frith-forest/1"
 VOTES = ("counts", "shares", "weighted", "confident")
@@ -289,6 +292,34 @@ class Forest:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
         except (json.JSONDecodeError, UnicodeDecodeError):
             raise FormatError(f"{path} is not valid JSON; it may have been cut off") from None
+
+    def to_onnx(self) -> ModelProto:
+        """The forest as an ONNX model. Needs the `onnx` extra.
+
+        Its inputs are one column [N, 1] an attribute, by name (with "_" added where the name is
+        that of an output): text as string, whole numbers and booleans (0 and 1) as int64, other
+        numbers as double. A missing value is "" in text, NaN in doubles and -2**63 in integers,
+        unless that is a declared value. Its outputs are `label` [N], and `probabilities` [N, K] in
+        domain order; a label that no ONNX number holds is spelled as text.
+
+        A runtime that computes in double precision gives the labels of `predict` and the
+        probabilities of `predict_proba`. The metadata hold the guarantee and the domain's
+        fingerprint.
+        """
+        from frith.export.model import onnx_model
+
+        return onnx_model(self)
+
+    def export_text(self, tree: int | None = None, max_depth: int | None = None) -> str:
+        """One tree or all as indented text: conditions, then label, confidence and support.
+
+        Support is the sum of a leaf's label counts, +- the standard error of its noise. A leaf
+        whose label comes "from above" leaves the word to a node on its path, as its vote says.
+        Branches deeper than `max_depth` are shown as one line.
+        """
+        from frith.export.text import forest_text
+
+        return forest_text(self, tree, max_depth)
 
     @functools.cached_property
     def height(self) -> int:

@@ -17,9 +17,14 @@ class Learner(StrEnum):
     """The learners, by the name they have on the command line."""
 
     RANDOM_DECISION = "random-decision"
+    SIGNAL = "signal"
+    GINI = "gini"
+    ID3 = "id3"
+    C45 = "c45"
+    INFO_GAIN = "info-gain"
 
 
-_CLASSES = {Learner.RANDOM_DECISION: "RandomDecisionForestClassifier"}
+_HEIGHTS = ("height", "max_depth", "depth")  # what learners call the length of a path
 
 
 def train(
@@ -35,6 +40,10 @@ def train(
     height: Annotated[int | None, typer.Option(help="The most questions on a path.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another parameter of the learner.", metavar="NAME=VALUE"),
     ] = None,
     ledger: Annotated[
         Path | None,
@@ -55,7 +64,8 @@ def train(
         "domain": Domain.load(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
         "height": height, "random_state": seed, "ledger": ledger,
     }  # fmt: skip
-    model = _make_model(learner, {k: v for k, v in wanted.items() if v is not None})
+    options = {k: v for k, v in wanted.items() if v is not None}
+    model = _make_model(learner, options | dict(map(_parse, set_ or ())))
     _fit(model, table)
     model.forest_.save(output)
     _warn(model)
@@ -66,14 +76,31 @@ def train(
 
 
 def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
-    import frith
+    from frith.learners import BY_NAME
 
-    kind = getattr(frith, _CLASSES[learner])
+    kind = BY_NAME[learner]
     offered = kind().get_params()
+    if "height" in options:
+        options[next((h for h in _HEIGHTS if h in offered), "height")] = options.pop("height")
     for name in options:
         if name not in offered:
-            raise ValueError(f"the learner {learner} has no option {name}; leave it out")
+            raise ValueError(
+                f"the learner {learner} has no option {name}; it has {', '.join(sorted(offered))}"
+            )
     return kind(**options)
+
+
+def _parse(setting: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON where it is JSON and as text otherwise."""
+    import json
+
+    name, equals, value = setting.partition("=")
+    if not equals:
+        raise ValueError(f"--set takes NAME=VALUE, not {setting!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def _fit(model: Any, table: Path) -> None:

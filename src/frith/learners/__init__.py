@@ -8,7 +8,18 @@ from frith.learners.info_gain import InfoGainForestClassifier
 from frith.learners.random_decision import RandomDecisionForestClassifier
 from frith.learners.signal import SignalForestClassifier
 
+BY_NAME: dict[str, type[PrivateForestClassifier]] = {
+    "random-decision": RandomDecisionForestClassifier,
+    "signal": SignalForestClassifier,
+    "gini": GiniForestClassifier,
+    "id3": ID3Classifier,
+    "c45": C45Classifier,
+    "info-gain": InfoGainForestClassifier,
+}
+"""The learners, by the name they have outside Python."""
+
 __all__ = [
+    "BY_NAME",
     "C45Classifier",
     "GiniForestClassifier",
     "ID3Classifier",

@@ -94,13 +94,12 @@ class GiniForestClassifier(PrivateForestClassifier):
         counts: list[NDArray] = []
         noise: list[float] = []
         open_nodes = list(grower.roots)
-        for d in range(1, (depth + 1 if self.as_published else depth) + 1):
-            level, allowed = grower.level(open_nodes)
+        last = depth + 1 if self.as_published else depth
+        for d in range(1, last + 1):
+            level, allowed = grower.level(open_nodes, last=d == last)
             labels = self._count(curator, level, share, d)
             counts.append(labels.values)
             noise += [labels.variance] * len(open_nodes)
-            if d > depth or (d == depth and not self.as_published):
-                break
             places = [i for i in range(len(open_nodes)) if self._may_split(labels.values[i], allowed[i])]
             picks = self._choose(curator, level, places, allowed, labels.values, share, d)
             open_nodes = [

@@ -35,6 +35,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
     size_share : share of the budget for a noisy number of records
         Used only where the height rule needs n and the domain does not declare it.
     random_state : seeds the public tree shapes and nothing else
+    as_published : the paper's own form, which uses the exact number of records uncharged
     ledger : path of a ledger file that every fit and update is charged to
     n_jobs : threads; None for all cores
 
@@ -90,6 +91,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         height: int | None = None,
         size_share: Any = 0.05,
         random_state: Any = None,
+        as_published: bool = False,
         ledger: Any = None,
         n_jobs: int | None = None,
     ):
@@ -100,6 +102,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         self.height = height
         self.size_share = size_share
         self.random_state = random_state
+        self.as_published = as_published
         self.ledger = ledger
         self.n_jobs = n_jobs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 
 import numpy as np
@@ -26,7 +27,7 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """A rho, nearly the largest, for which rho-zCDP implies (epsilon, delta)-DP.
 
     Bisection from below: what is returned was itself converted and found to be at most epsilon,
-    less one part in 10^9 for the conversion's own rounding.
+    less one part in 10^9 for the conversion's own rounding, and then cut to twelve digits.
     """
     limit = float(epsilon) * (1 - 1e-9)
     low, high = 0.0, float(epsilon) + 2 * math.log(1 / float(delta))
@@ -38,4 +39,4 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
             low = middle
         else:
             high = middle
-    return Fraction(low)
+    return Fraction(Context(prec=12, rounding=ROUND_DOWN).create_decimal_from_float(low))

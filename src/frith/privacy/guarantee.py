@@ -33,9 +33,11 @@ class Question:
     cells: int
 
     def __str__(self) -> str:
+        cells = f"{self.purpose}: {self.cells:,} cell{'s' if self.cells != 1 else ''}"
+        if self.mechanism == "exact":
+            return f"{cells}, exact"
         return (
-            f"{self.purpose}: {self.cells:,} cell{'s' if self.cells != 1 else ''}, "
-            f"{self.mechanism} of scale {self.scale:.6g} "
+            f"{cells}, {self.mechanism} of scale {self.scale:.6g} "
             f"(sensitivity {self.sensitivity}), {float(self.share):.4g} of the budget"
         )
 

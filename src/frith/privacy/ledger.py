@@ -70,7 +70,7 @@ class Ledger:
             raise ValueError("a ledger's epsilon must be finite")
         Path(path).touch()
         ledger = cls(path, account)
-        with ledger._transaction() as tx:
+        with ledger._transaction("begin immediate") as tx:
             if not tx.execute("select 1 from sqlite_master where name = 'account'").fetchone():
                 for statement in _statements(_SCHEMA):
                     tx.execute(statement)
@@ -81,8 +81,11 @@ class Ledger:
         return ledger
 
     def charge(self, request: Budget, purpose: str) -> Receipt:
-        """Take the whole request from the account, or raise `BudgetExceeded` and change nothing."""
-        with self._transaction() as tx:
+        """Take the whole request from the account, or raise `BudgetExceeded` and change nothing.
+
+        Looking and writing are one step: the write lock is taken before the look.
+        """
+        with self._transaction("begin immediate") as tx:
             unit, total, spent = self._state(tx)
             amount = request.cost_in(unit)
             if spent + amount > total:
@@ -103,6 +106,7 @@ class Ledger:
     @property
     def budget(self) -> Budget:
         with self._transaction() as tx:
+            self._state(tx)
             row = tx.execute(
                 "select epsilon, delta from account where name = ?", (self.account,)
             ).fetchone()
@@ -156,13 +160,13 @@ class Ledger:
         return row[0], Fraction(row[1]), spent
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """BEGIN IMMEDIATE takes the write lock first: looking and writing are one step."""
+    def _transaction(self, begin: str = "begin") -> Iterator[sqlite3.Connection]:
+        """One transaction; `begin immediate` takes the write lock first."""
         try:
             connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
             with closing(connection) as tx:
                 tx.execute("pragma synchronous = full")
-                tx.execute("begin immediate")
+                tx.execute(begin)
                 try:
                     yield tx
                 except BaseException:

@@ -73,13 +73,19 @@ class Grower:
         asks[self.layout.attribute_of[allowed]] = True
         return asks
 
-    def level(self, nodes: Iterable[int]) -> tuple[SplitCounts, NDArray[np.bool_]]:
-        """The kernel that counts every split of these leaves, and the candidates of each."""
+    def level(
+        self, nodes: Iterable[int], last: bool = False
+    ) -> tuple[SplitCounts, NDArray[np.bool_]]:
+        """The kernel that counts every split of these leaves, and the candidates of each.
+
+        At the `last` level nothing will be split, so no attribute is counted.
+        """
         open_nodes = np.array(list(nodes), dtype=np.int64)
-        allowed = np.array([self.allowed(int(n)) for n in open_nodes], dtype=bool)
-        allowed = allowed.reshape(len(open_nodes), self.layout.n_candidates)
-        asks = np.array([self.asks(row) for row in allowed], dtype=bool)
-        asks = asks.reshape(len(open_nodes), len(self.domain.attributes))
+        allowed = np.zeros((len(open_nodes), self.layout.n_candidates), dtype=bool)
+        asks = np.zeros((len(open_nodes), len(self.domain.attributes)), dtype=bool)
+        for place, node in enumerate(open_nodes if not last else ()):
+            allowed[place] = self.allowed(int(node))
+            asks[place] = self.asks(allowed[place])
         tree_of = np.array(self.tree, dtype=np.int64)[open_nodes]
         return SplitCounts(self.trees(), self.layout, open_nodes, tree_of, asks), allowed
 

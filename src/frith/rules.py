@@ -1,0 +1,515 @@
+"""Rules and sub-rules: what a forest says, one sentence a node (section 3.3 of DPDF).
+
+A rule is the path from a root to a leaf, a sub-rule one that ends earlier. Everything here is read
+from the released forest, so rules may be shown to whoever may see the forest.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Attribute, Categorical, Numeric, Value, spelling
+from frith.encoding import columns_of, encode_column
+from frith.errors import FormatError
+from frith.forest import Forest, _find_speakers, branch_counts
+
+FORMAT = "frith-rules/1"
+SORTS = ("certainty", "confidence", "support", "tree")
+_PRINTED = 20  # rules in `str()` of a list
+
+# -- one rule ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One attribute's codes from `low` up to and without `high`: all cuts on a path, as one.
+
+    A record meets it by its *encoded* value: outside values count as the domain declares, and so
+    do missing ones.
+
+    >>> age = Numeric("age", 0, 80, cells=8, missing=True)
+    >>> [str(Condition(age, low, high)) for low, high in ((0, 4), (2, 8), (2, 9), (8, 9), (0, 8))]
+    ['age < 40', 'age >= 20', 'age >= 20 (or missing)', 'age is missing', 'age is known']
+    >>> str(Condition(age, 2, 4)), str(Condition(Categorical("color", ("red", "blue")), 1, 2))
+    ('20 <= age < 40', 'color = blue')
+    """
+
+    attribute: Attribute
+    low: int
+    high: int
+
+    @property
+    def is_possible(self) -> bool:
+        """False where questions on one path exclude each other."""
+        return self.low < self.high
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The legal values of a categorical attribute; none for a number."""
+        if isinstance(self.attribute, Numeric):
+            return ()
+        return self.attribute.values[self.low : self.high]
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """A number is at least the first and less than the second; None where it is not bounded.
+
+        Exact, where the text rounds to what tells the edges of the grid apart.
+        """
+        a = self.attribute
+        if not isinstance(a, Numeric):
+            return None, None
+        inside = [a.edges[c - 1].item() if 0 < c < a.cells else None for c in (self.low, self.high)]
+        return inside[0], inside[1]
+
+    @property
+    def missing(self) -> bool:
+        """Whether missing numbers, where they have a code of their own, are meant too."""
+        return isinstance(self.attribute, Numeric) and self.low <= self.attribute.cells < self.high
+
+    def covers(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        return (codes >= self.low) & (codes < self.high)
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"attribute": self.attribute.name, "text": str(self)}
+        if not isinstance(self.attribute, Numeric):
+            return data | {"values": list(self.values)}
+        low, high = self.bounds
+        numbers = self.is_possible and self.low < self.attribute.cells
+        return data | {"at_least": low, "below": high, "numbers": numbers, "missing": self.missing}
+
+    def __str__(self) -> str:
+        name = printable(self.attribute.name)
+        if not self.is_possible:
+            return f"{name} is impossible"
+        if not isinstance(self.attribute, Numeric):
+            return f"{name} = {' or '.join(printable(spelling(v)) for v in self.values)}"
+        return self._interval(name, self.attribute)
+
+    def _interval(self, name: str, a: Numeric) -> str:
+        if self.low >= a.cells:
+            return f"{name} is missing"
+        low, high = (None if b is None else _rounded(b, a) for b in self.bounds)
+        if low is None and high is None:
+            return f"{name} is {'anything' if self.high >= a.size else 'known'}"
+        if high is None:
+            return f"{name} >= {low}{' (or missing)' if self.missing else ''}"
+        return f"{name} < {high}" if low is None else f"{low} <= {name} < {high}"
+
+
+def printable(text: str) -> str:
+    """A name or value as it is, or quoted where it would not show on one line."""
+    return text if text.isprintable() and text.strip() == text != "" else repr(text)
+
+
+def _rounded(edge: float, attribute: Numeric) -> str:
+    """An edge of the grid with as few digits as tell it from its neighbors."""
+    gaps = np.abs(attribute.edges - edge)
+    span = attribute.high - attribute.low
+    near = np.min(gaps[gaps > 0], initial=span) / 10
+    texts = (f"{edge:.{digits}g}" for digits in range(1, 18))
+    text = next(t for t in texts if abs(float(t) - edge) <= near)
+    return spelling(float(text)) if abs(edge) < 1e15 else text
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Conditions that lead to one node, and what was released there.
+
+    Attributes
+    ----------
+    label : the most common label by the released counts; where none is positive, that of the
+        nearest node above that has a positive one
+    confidence : the share of that label among the counts, negative ones as zero; 0 without any
+    support : the released number of records, which noise can make negative
+    confidence_error, support_error : standard errors from the *noise* alone, not from sampling;
+        that of the confidence by the delta method, and at most 1
+    counts : the released count of each label
+    """
+
+    tree: int
+    node: int
+    conditions: tuple[Condition, ...]
+    label: Value
+    confidence: float
+    confidence_error: float
+    support: float
+    support_error: float
+    counts: tuple[float, ...]
+    is_leaf: bool
+
+    def covers(self, table: Any) -> NDArray[np.bool_]:
+        """Which records of a DataFrame or Arrow table meet all conditions."""
+        columns, rows = columns_of(table)
+        inside = np.ones(rows, dtype=bool)
+        codes = np.empty(rows, dtype=np.uint16)
+        for condition in self.conditions:
+            encode_column(columns(condition.attribute.name), condition.attribute, codes)
+            inside &= condition.covers(codes)
+        return inside
+
+    @property
+    def text(self) -> str:
+        """The conditions in words."""
+        return " and ".join(map(str, self.conditions)) or "always"
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: _finite(getattr(self, name)) for name in self.__slots__}
+        conditions = [c.to_json() for c in self.conditions]
+        return data | {"conditions": conditions, "counts": list(self.counts)}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.text} -> {printable(spelling(self.label))} "
+            f"({percent(self.confidence)} ± {percent(self.confidence_error)} "
+            f"of {plus_minus(self.support, self.support_error)})"
+        )
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def plus_minus(support: float, error: float) -> str:
+    """A number of records and its noise: whole, for a tenth of a record is not of interest."""
+    noise = f" ± {error:,.0f}" if error >= 9.95 else f" ± {error:.2g}" if error else ""
+    return f"{round(support):,}{noise}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# -- all nodes of a forest ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """What is known of each node of a forest: where it is, and what its released counts say."""
+
+    forest: Forest
+
+    @functools.cached_property
+    def parent(self) -> NDArray[np.int64]:
+        """The node above each node; -1 for a root, and for a node that no tree reaches."""
+        return self._places[0]
+
+    @functools.cached_property
+    def tree(self) -> NDArray[np.int64]:
+        """The tree each node is in; -1 where no tree reaches it."""
+        return self._places[1]
+
+    @property
+    def levels(self) -> list[NDArray[np.int64]]:
+        """The nodes of all trees by their depth, roots first."""
+        return self._places[2]
+
+    @functools.cached_property
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]:
+        trees, branches = self.forest.trees, branch_counts(self.forest.domain)
+        parent, tree = np.full((2, trees.n_nodes), -1)
+        level, number = trees.roots.astype(np.int64), np.arange(trees.n_trees)
+        above = np.full(trees.n_trees, -1)
+        levels = []
+        while len(level):
+            if len(np.unique(level)) < len(level) or np.any(tree[level] >= 0):
+                raise FormatError("the forest has a node that two paths reach; no tree has one")
+            parent[level], tree[level] = above, number
+            levels.append(level)
+            inner = level[trees.attribute[level] >= 0]
+            counts = branches[trees.attribute[inner]]
+            above = np.repeat(inner, counts)
+            within = np.arange(len(above)) - np.repeat(np.cumsum(counts) - counts, counts)
+            level, number = trees.first_child[above] + within, tree[above]
+        return parent, tree, levels
+
+    @functools.cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many nodes each node's subtree has, itself among them."""
+        sizes = np.ones(len(self.parent), dtype=np.int64)
+        for level in self.levels[:0:-1]:
+            np.add.at(sizes, self.parent[level], sizes[level])
+        return sizes
+
+    @functools.cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """The number of records of each node, negative counts as zero."""
+        return np.maximum(self.forest.values, 0).sum(axis=1, dtype=np.float64)
+
+    @functools.cached_property
+    def support(self) -> NDArray[np.float64]:
+        return self.forest.values.sum(axis=1, dtype=np.float64)
+
+    @functools.cached_property
+    def support_error(self) -> NDArray[np.float64]:
+        return np.sqrt(self.forest.domain.n_labels * self.forest.variance)
+
+    @property
+    def is_faint(self) -> NDArray[np.bool_]:
+        """Where the support is under its noise."""
+        return self.support < self.support_error
+
+    @functools.cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        return self.forest.node_shares.max(axis=1)
+
+    @functools.cached_property
+    def confidence_error(self) -> NDArray[np.float64]:
+        """Delta method on x_k / sum x: its derivative is (1-p)/n by x_k and -p/n by the others."""
+        p, n_labels = self.confidence, self.forest.domain.n_labels
+        slope = np.sqrt((1 - p) ** 2 + (n_labels - 1) * p**2)
+        noise = np.sqrt(self.forest.variance) * slope
+        some = self.totals > 0
+        return np.minimum(np.divide(noise, self.totals, out=np.ones_like(noise), where=some), 1)
+
+    @functools.cached_property
+    def label(self) -> NDArray[np.int64]:
+        """The code of each node's label."""
+        trees, speaker = self.forest.trees, np.arange(len(self.parent), dtype=np.int32)
+        branches = branch_counts(self.forest.domain)
+        _find_speakers(trees.nodes, branches, self.confidence, False, speaker)
+        return self.forest.node_shares[speaker].argmax(axis=1)
+
+    def asks(self, attribute: int) -> NDArray[np.bool_]:
+        """Whether the path to each node asks about the attribute."""
+        asks = np.zeros(len(self.parent), dtype=bool)
+        here = self.forest.trees.attribute == attribute
+        for level in self.levels[1:]:
+            above = self.parent[level]
+            asks[level] = asks[above] | here[above]
+        return asks
+
+    def conditions(self, node: int) -> tuple[Condition, ...]:
+        """What leads to the node: one condition an attribute, the first asked first."""
+        path = [node]
+        while self.parent[path[-1]] >= 0:
+            path.append(int(self.parent[path[-1]]))
+        merged: dict[str, Condition] = {}
+        for child in reversed(path[:-1]):
+            new = self.step(child)
+            old = merged.get(new.attribute.name, new)
+            low, high = max(old.low, new.low), min(old.high, new.high)
+            merged[new.attribute.name] = replace(new, low=low, high=max(low, high))
+        return tuple(merged.values())
+
+    def step(self, node: int) -> Condition:
+        """What the node's parent asks of those it sends here."""
+        above, trees = int(self.parent[node]), self.forest.trees
+        asked = self.forest.domain.attributes[trees.attribute[above]]
+        branch = node - int(trees.first_child[above])
+        if isinstance(asked, Categorical):
+            return Condition(asked, branch, branch + 1)
+        cut = min(int(trees.cut[above]), asked.size)
+        return Condition(asked, cut, asked.size) if branch else Condition(asked, 0, cut)
+
+    def rule(self, node: int) -> Rule:
+        forest = self.forest
+        return Rule(
+            tree=int(self.tree[node]),
+            node=node,
+            conditions=self.conditions(node),
+            label=forest.domain.label.values[self.label[node]],
+            confidence=float(self.confidence[node]),
+            confidence_error=float(self.confidence_error[node]),
+            support=float(self.support[node]),
+            support_error=float(self.support_error[node]),
+            counts=tuple(forest.values[node].tolist()),
+            is_leaf=bool(forest.trees.attribute[node] < 0),
+        )
+
+
+# -- lists of rules ----------------------------------------------------------------------------
+
+
+class RuleList(Sequence[Rule]):
+    """Rules of one forest, in order; each is put together when it is looked at."""
+
+    def __init__(self, nodes: Nodes, chosen: NDArray[np.int64]):
+        self.nodes, self.chosen = nodes, chosen
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @overload
+    def __getitem__(self, index: int) -> Rule: ...
+    @overload
+    def __getitem__(self, index: slice) -> RuleList: ...
+    def __getitem__(self, index: int | slice) -> Rule | RuleList:
+        if isinstance(index, slice):
+            return RuleList(self.nodes, self.chosen[index])
+        return self.nodes.rule(int(self.chosen[index]))
+
+    def classifier(self) -> RuleClassifier:
+        """A classifier made of these rules and no others."""
+        return RuleClassifier(self)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row a rule."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "rule": [rule.text for rule in self],
+                "label": [rule.label for rule in self],
+                **{name: getattr(self.nodes, name)[self.chosen] for name in _FIGURES},
+                "is_leaf": self.nodes.forest.trees.attribute[self.chosen] < 0,
+                "tree": self.nodes.tree[self.chosen],
+                "node": self.chosen,
+            }
+        )
+
+    def to_markdown(self) -> str:
+        """A Markdown table, one row a rule."""
+        label = _cell(printable(self.nodes.forest.domain.label.name))
+        lines = [f"| rule | {label} | confidence | support |", "|---|---|--:|--:|"]
+        for rule in self:
+            share = f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}"
+            support = plus_minus(rule.support, rule.support_error)
+            said = _cell(printable(spelling(rule.label)))
+            lines.append(f"| {_cell(rule.text)} | {said} | {share} | {support} |")
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the guarantee that covers it."""
+        forest = self.nodes.forest
+        return {
+            "format": FORMAT,
+            "label": forest.domain.label.to_json(),
+            "guarantee": forest.guarantee.to_json(),
+            "rules": [rule.to_json() for rule in self],
+        }
+
+    def __str__(self) -> str:
+        more = len(self) - _PRINTED
+        lines = [str(rule) for rule in self[:_PRINTED]]
+        return "\n".join(lines + ([f"... and {more:,} more"] if more > 0 else [])) or "no rules"
+
+    def __repr__(self) -> str:
+        return f"<RuleList: {len(self):,} rules of {self.nodes.forest!r}>"
+
+
+_FIGURES = ("confidence", "confidence_error", "support", "support_error")
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|")
+
+
+def select_rules(
+    forest: Forest,
+    *,
+    min_confidence: float | None = None,
+    min_support: float | None = None,
+    label: Value | None = None,
+    attribute: str | None = None,
+    leaves_only: bool = False,
+    sort: str = "certainty",
+) -> RuleList:
+    """The rules of a forest that pass every filter; see `Forest.rules`."""
+    nodes, domain = Nodes(forest), forest.domain
+    kept = nodes.tree >= 0
+    if min_confidence is not None:
+        kept &= nodes.confidence >= min_confidence
+    if min_support is not None:
+        kept &= nodes.support >= min_support
+    if label is not None:
+        kept &= nodes.label == _find("label", spelling(label), domain.label.codes)
+    if attribute is not None:
+        places = {name: j for j, name in enumerate(domain.names)}
+        kept &= nodes.asks(_find("attribute", attribute, places))
+    if leaves_only:
+        kept &= forest.trees.attribute < 0
+    chosen = np.flatnonzero(kept)
+    return RuleList(nodes, chosen[_order(nodes, chosen, sort)])
+
+
+def _find(what: str, wanted: str, known: dict[str, int]) -> int:
+    if wanted not in known:
+        shown = ", ".join(map(repr, [*known][:12])) + (", ..." if len(known) > 12 else "")
+        raise ValueError(f"the forest has no {what} {wanted!r}; it has {shown}")
+    return known[wanted]
+
+
+def _order(nodes: Nodes, chosen: NDArray[np.int64], sort: str) -> NDArray[np.intp]:
+    """The best first; where rules are level, the larger first, then in the forest's order."""
+    if sort not in SORTS:
+        raise ValueError(f"rules are sorted by {', '.join(SORTS)}; not by {sort!r}")
+    if sort == "tree":
+        return np.argsort(nodes.tree[chosen], kind="stable")
+    confidence, error, support = (
+        a[chosen] for a in (nodes.confidence, nodes.confidence_error, nodes.support)
+    )
+    keys = {"certainty": confidence - error, "confidence": confidence, "support": support}
+    return np.lexsort((-support, -keys[sort]))
+
+
+# -- rules as a classifier ---------------------------------------------------------------------
+
+
+class RuleClassifier:
+    """Judges records by the rules that were kept; equals the forest where none was dropped.
+
+    In each tree the deepest kept rule that covers a record and has a positive count speaks; a tree
+    without one abstains. Trees then vote as the forest does:
+
+    shares     the speaking rules' label shares, summed over trees
+    weighted   each speaking rule's label, weighted by its share
+    confident  the kept rule of highest share that covers the record
+    counts     the record's leaves' counts, summed; a leaf whose rule was dropped has its support
+               divided by the shares of the sub-rule that speaks for it, since counts of nodes
+               of different depth do not compare
+
+    A record on which all trees abstain gets the label shares of the whole forest.
+    """
+
+    def __init__(self, rules: RuleList):
+        self.rules = rules
+        self.labels = rules.nodes.forest.domain.label.values
+        self._judge = _judge(rules)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each record."""
+        return self._judge.predict(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """One row of label probabilities a record, in the order of `labels`."""
+        return self._judge.predict_proba(X)
+
+    def __repr__(self) -> str:
+        return f"<RuleClassifier: {len(self.rules):,} rules>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge(Forest):
+    """A forest that knows only some of its nodes, and falls back on what the whole one knew."""
+
+    fallback: NDArray[np.float64] = None  # type: ignore[assignment]
+
+    @functools.cached_property
+    def label_weights(self) -> NDArray[np.float64]:
+        return self.fallback
+
+
+def _judge(rules: RuleList) -> _Judge:
+    """Dropped nodes lose their counts: by its vote, a forest then asks the nodes above them."""
+    forest = rules.nodes.forest
+    kept = np.zeros(forest.trees.n_nodes, dtype=bool)
+    kept[rules.chosen] = True
+    values = np.where(kept[:, None], forest.values, 0).astype(np.float64)
+    if forest.vote == "counts":
+        above = replace(forest, values=values, vote="shares")
+        leaves = forest.trees.leaves
+        size = np.maximum(rules.nodes.support[leaves, None], 0)
+        spoken = above.node_shares[above.speakers] * size
+        values[leaves] = np.where(kept[leaves, None], values[leaves], spoken)
+    return _Judge(
+        forest.domain, forest.trees, values, forest.guarantee, forest.variance, forest.vote,
+        forest.label_weights,
+    )  # fmt: skip
