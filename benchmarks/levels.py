@@ -80,17 +80,27 @@ def main() -> int:
     theirs = best_of(3, lambda: DecisionTreeClassifier(max_depth=DEPTH).fit(codes, labels))
     rows = [
         ("record-levels a second in the kernel", max(rates), LEAST_RATE),
-        ("whole fit from a DataFrame, times faster than scikit-learn's tree", theirs / ours, LEAST_RATIO),
+        (
+            "whole fit from a DataFrame, times faster than scikit-learn's tree",
+            theirs / ours,
+            LEAST_RATIO,
+        ),
     ]
     lines = ["| measured | value | at least | |", "|---|---|---|---|"]
     for name, value, least in rows:
-        lines.append(f"| {name} | {value:,.1f} | {least:,.0f} | {'pass' if value >= least else 'FAIL'} |")
-    lines.append(f"\nfit: frith {ours:.2f} s, scikit-learn {theirs:.2f} s, {n:,} records, {THREADS} threads")
+        lines.append(
+            f"| {name} | {value:,.1f} | {least:,.0f} | {'pass' if value >= least else 'FAIL'} |"
+        )
+    lines.append(
+        f"\nfit: frith {ours:.2f} s, scikit-learn {theirs:.2f} s, {n:,} records, {THREADS} threads"
+    )
     print("\n".join(lines))
     if n >= 1_000_000:
         RESULTS.mkdir(parents=True, exist_ok=True)
         (RESULTS / "levels.md").write_text("# Speed of greedy levels\n\n" + "\n".join(lines) + "\n")
-        (RESULTS / "levels.json").write_text(json.dumps({k: v for k, v, _ in rows}, indent=2) + "\n")
+        (RESULTS / "levels.json").write_text(
+            json.dumps({k: v for k, v, _ in rows}, indent=2) + "\n"
+        )
     return 0 if all(value >= least for _, value, least in rows) else 1
 
 

@@ -155,7 +155,7 @@ SMALL, LARGE = 20, 2
 
 PARTS = {
     "dp_rf": Part(
-        {"car": SMALL, "nursery": 8, "mushroom": 6, "votes": SMALL, "krkopt": 3,
+        {"car": SMALL, "nursery": SMALL, "mushroom": 10, "votes": 40, "krkopt": 3,
          "tic_tac_toe": SMALL, "balance_scale": SMALL, "adult": LARGE, "pendigits": LARGE},
         ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2"),
         ("rdt", "dp_rf", "dp_rf published"),
@@ -174,7 +174,7 @@ PARTS = {
         tuple(n for n in LEARNERS if n.startswith("c45")),
         exact=tuple(f"c45 {depth} arithmetic" for depth in DEPTHS),
         tests=(TRAINING, FOLDS),
-        fewer={"published": 5},
+        fewer={"published": 3},
     ),
     "id3": Part(
         {"nursery": 10, "votes": 60, "mushroom": 30},

@@ -57,7 +57,9 @@ def test_only_learners_and_what_stands_above_them_know_scikit_learn(path):
 
 
 def test_a_bare_import_loads_nothing_heavy():
-    code = "import sys, frith; print([m for m in ('numba', 'sklearn', 'opendp') if m in sys.modules])"
+    code = (
+        "import sys, frith; print([m for m in ('numba', 'sklearn', 'opendp') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

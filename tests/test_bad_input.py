@@ -165,7 +165,8 @@ def test_every_treatment_leaves_the_shape_of_the_forest_alone(ledger):
     tables.append(small_table(50).assign(color=None, round=None, size=np.nan))
     tables.append(pd.DataFrame({c: [object()] * 7 for c in [*ATTRIBUTES, "good"]}))
     forests = [
-        model(ledger, random_state=1, height=3).fit(t[ATTRIBUTES], t["good"]).forest_ for t in tables
+        model(ledger, random_state=1, height=3).fit(t[ATTRIBUTES], t["good"]).forest_
+        for t in tables
     ]
     assert all(f.trees == forests[0].trees for f in forests)
     assert all(f.guarantee == forests[0].guarantee for f in forests)

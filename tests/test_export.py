@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -21,9 +22,6 @@ from tests import strategies
 from tests.learners.conformance import LEARNERS
 from tests.tables import small_domain, small_table
 
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-
 NO_INTEGER = -(2**63)
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, math.inf, -math.inf, math.nan, None]
 
@@ -31,9 +29,14 @@ NASTY = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, math.inf, -math.inf, math.na
 # -- the model in another runtime --------------------------------------------------------------
 
 
-def run(model, table, domain):
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    return session.run(["label", "probabilities"], feed(table, domain))
+def session_of(forest):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    return runtime.InferenceSession(forest.to_onnx().SerializeToString())
+
+
+def run(forest, table):
+    return session_of(forest).run(["label", "probabilities"], feed(table, forest.domain))
 
 
 def feed(table, domain):
@@ -50,7 +53,7 @@ def spelled(cells, attribute):
 
 def assert_same(forest, table):
     """Labels are equal, and so are probabilities: more than the 1e-6 that is asked of them."""
-    label, probabilities = run(forest.to_onnx(), table, forest.domain)
+    label, probabilities = run(forest, table)
     arrow = pa.table({a.name: arrow_column(table[a.name], a) for a in forest.domain.attributes})
     expected = forest.predict(arrow)
     if label.dtype == object:
@@ -113,7 +116,7 @@ def forests(draw, names=None):
 
 
 def a_forest(domain, trees, values, vote="counts"):
-    return Forest(domain, trees, values, Guarantee(1), np.ones(trees.n_nodes), vote)
+    return Forest(domain, trees, values, Guarantee(Fraction(1)), np.ones(trees.n_nodes), vote)
 
 
 @strategies.examples(150)
@@ -197,7 +200,7 @@ def test_labels_come_out_in_their_own_type(labels, dtype):
                     [-1] * (len(labels) + 1), [1, *[-1] * len(labels)])))  # fmt: skip
     eye = np.vstack([np.ones(len(labels), int), np.eye(len(labels), dtype=int)])
     forest = a_forest(domain, trees, eye)
-    label, _ = run(forest.to_onnx(), {"a": list(labels)}, domain)
+    label, _ = run(forest, {"a": list(labels)})
     assert label.dtype == dtype
     assert label.tolist() == ([spelling(v) for v in labels] if dtype is object else list(labels))
 
@@ -222,8 +225,8 @@ def test_inputs_have_the_attributes_names_and_outputs_have_theirs():
 
 def test_the_model_carries_its_guarantee_and_its_domain():
     table = small_table()
-    forest = LEARNERS["random decision"](small_domain(), epsilon=1).fit(table, table["good"]).forest_
-    session = onnxruntime.InferenceSession(forest.to_onnx().SerializeToString())
+    forest = LEARNERS["random-decision"](small_domain(), epsilon=1).fit(table, table["good"]).forest_
+    session = session_of(forest)
     facts = session.get_modelmeta().custom_metadata_map
     assert Guarantee.from_json(json.loads(facts["frith.guarantee"])) == forest.guarantee
     assert facts["frith.domain"] == forest.domain.fingerprint
@@ -280,7 +283,7 @@ def text_forest(vote="counts"):
     values = [[51, 49], [40, 9], [11, 40], [30, 10], [-2, 0], [12, -1], [10, 40], [1, 0]]
     variance = np.array([0, 1, 1, 2, 2, 2, 2, 2.0])
     trees = Trees(*(np.array(x, np.int32) for x in trees))
-    return Forest(small_domain(), trees, np.array(values), Guarantee(1), variance, vote)
+    return Forest(small_domain(), trees, np.array(values), Guarantee(Fraction(1)), variance, vote)
 
 
 def test_a_tree_reads_as_conditions_labels_and_support():

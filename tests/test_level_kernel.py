@@ -81,7 +81,8 @@ def test_no_neighbor_moves_a_view_past_its_sensitivity(seed, n_trees, splits):
         for view in (SplitTables(level), NodeCounts(level), NodeSizes(level)):
             moved = [
                 np.abs(
-                    view.take(full) - view.take(MemoryEngine(table.drop(rows), domain).aggregate(level))
+                    view.take(full)
+                    - view.take(MemoryEngine(table.drop(rows), domain).aggregate(level))
                 )
                 for rows in drop
             ]

@@ -176,7 +176,13 @@ class Curator:
             self.receipt = self._ledger.charge(self.budget, self._purpose)
 
     def _log(
-        self, purpose: str, mechanism: str, sensitivity: int, share: Fraction, scale: float, cells: int
+        self,
+        purpose: str,
+        mechanism: str,
+        sensitivity: int,
+        share: Fraction,
+        scale: float,
+        cells: int,
     ) -> None:
         if self.is_exact:
             mechanism, scale = "exact", 0.0

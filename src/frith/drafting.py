@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from frith.domain import MAX_VALUES, Attribute, Categorical, Domain, Numeric, Person
-from frith.encoding import Columns, columns_of, distinct
+from frith.encoding import Columns, _numbers, columns_of, distinct
 from frith.errors import DataError, DomainError
 
 MISSING = "(missing)"
@@ -79,13 +78,12 @@ def _value(cell: Any) -> Any:
 
 
 def _draft_numeric(name: str, column: pa.ChunkedArray) -> Numeric:
-    numbers = column.cast(pa.float64(), safe=False)
-    finite = pc.filter(numbers, pc.fill_null(pc.is_finite(numbers), False))
-    missing = len(column) > 0 and bool(pc.any(pc.is_null(numbers, nan_is_null=True)).as_py())
+    numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.chunks)])
+    finite, missing = numbers[np.isfinite(numbers)], bool(np.isnan(numbers).any())
     if len(finite) == 0:
         return Numeric(name, 0.0, 1.0, missing=missing)
     most = sys.float_info.max / 4  # so that the bounds' difference is a number too
-    low, high = (min(max(end(finite).as_py(), -most), most) for end in (pc.min, pc.max))
+    low, high = (float(x) for x in np.clip([finite.min(), finite.max()], -most, most))
     size = max(abs(low), abs(high))
     if high - low <= 1e-12 * max(size, 1e-290):  # too close to tell the cells of a grid apart
         high = low + max(1.0, 1e-6 * size)

@@ -209,6 +209,8 @@ def _numbers(chunk: pa.Array, name: str) -> NDArray[np.float64]:
         chunk = _parse(chunk)
     elif pa.types.is_boolean(chunk.type):
         chunk = chunk.cast(pa.uint8())
+    elif pa.types.is_decimal(chunk.type):  # by its digits: Arrow's own cast is often one bit off
+        chunk = chunk.cast(pa.string())
     numbers = chunk.cast(pa.float64(), safe=False)
     return numbers.to_numpy(zero_copy_only=False)
 

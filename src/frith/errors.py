@@ -7,6 +7,7 @@ only: names, domains, budgets, file paths; never from the value of a record.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 
 class FrithError(Exception):
@@ -36,14 +37,16 @@ class FormatError(FrithError, ValueError):
 class BudgetExceeded(FrithError):
     """A charge would pass the budget; nothing was charged."""
 
-    def __init__(self, what: str, *, requested: Fraction, remaining: Fraction, unit: str = "epsilon"):
+    def __init__(
+        self, what: str, *, requested: Fraction, remaining: Fraction, unit: str = "epsilon"
+    ):
         self.what, self.requested, self.remaining, self.unit = what, requested, remaining, unit
         super().__init__(
             f"{what} has {unit} {_short(remaining)} left and this asks for {_short(requested)}; "
             f"ask for at most {_short(remaining)}, or have the curator raise the budget"
         )
 
-    def __reduce__(self):  # errors cross process borders in a parallel search
+    def __reduce__(self) -> tuple[Any, ...]:  # errors cross process borders in a parallel search
         return _rebuild_budget_exceeded, (self.what, self.requested, self.remaining, self.unit)
 
 

@@ -64,7 +64,9 @@ class Layout:
         parts = []
         for a, attribute in enumerate(self.domain.attributes):
             codes = np.arange(attribute.size)
-            within = np.searchsorted(self.cuts[a], codes, side="right") if self.is_numeric(a) else codes
+            within = (
+                np.searchsorted(self.cuts[a], codes, side="right") if self.is_numeric(a) else codes
+            )
             parts.append(self.starts[a] + within)
         begins = np.concatenate([[0], np.cumsum([len(p) for p in parts])[:-1]])
         return np.concatenate(parts).astype(np.int32), begins.astype(np.int64)

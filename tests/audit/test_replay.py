@@ -24,9 +24,7 @@ class Sneaky(RandomDecisionForestClassifier):
         kernel = self.kernel(trees, curator.domain)
         release = curator.noisy_counts(kernel, Fraction(1), "leaves")
         values = sum_up(trees, release.values, curator.domain)
-        return Forest(
-            curator.domain, trees, values, curator.guarantee, np.zeros(trees.n_nodes)
-        )
+        return Forest(curator.domain, trees, values, curator.guarantee, np.zeros(trees.n_nodes))
 
     def kernel(self, trees, domain):
         return LeafCounts(trees, domain)

@@ -80,19 +80,21 @@ def test_c45_counts_a_record_once_for_every_attribute_and_pays_for_one():
     full, less = (exchanges(learner, t)[0] for t in (table, table[1:]))
     moved = np.abs(full.exact - less.exact).sum()
     assert moved == 3
-    assert moved / Fraction(full.mechanism.scale) == 3 * Fraction(1, 2)  # half of epsilon was claimed
+    assert moved / Fraction(full.mechanism.scale) == 3 * Fraction(
+        1, 2
+    )  # half of epsilon was claimed
 
 
 def test_c45_labels_its_leaves_with_exact_counts():
     table = small_table()
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="as published"):
         forest = C45Classifier(small_domain(), as_published=True, max_depth=1).fit(table).forest_
     assert forest.values[0].tolist() == [sum(table.good == "no"), sum(table.good == "yes")]
 
 
 @pytest.mark.parametrize("learner", LEARNERS[:2])
 def test_random_forests_use_the_exact_number_of_records_uncharged(learner):
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="as published"):
         model = learner(small_domain(), epsilon=1, as_published=True).fit(small_table())
     assert [q.purpose for q in model.forest_.guarantee.asked] == ["labels in the leaves"]
     assert curator(small_table(123)).records(Fraction(1, 2)) == 123

@@ -36,7 +36,9 @@ def test_the_exact_forest_equals_counting_by_hand():
             node = root
             while trees.attribute[node] >= 0:
                 node = trees.first_child[node] + record[trees.attribute[node]]
-            counts[node] = counts.get(node, 0) + np.array([label == "positive", label == "negative"])
+            counts[node] = counts.get(node, 0) + np.array(
+                [label == "positive", label == "negative"]
+            )
         for node, expected in counts.items():
             assert model._grown.values[node].tolist() == expected.tolist(), tree
 
@@ -44,7 +46,9 @@ def test_the_exact_forest_equals_counting_by_hand():
 def test_probabilities_are_summed_counts_over_their_total():
     """Algorithm 3 on every record of a small forest."""
     X, y = split(small_table())
-    forest = RandomForest(small_domain(), epsilon="inf", n_trees=3, random_state=0).fit(X, y).forest_
+    forest = (
+        RandomForest(small_domain(), epsilon="inf", n_trees=3, random_state=0).fit(X, y).forest_
+    )
     codes = forest.encode(X)
     for record, proba in zip(codes[:50], forest.predict_proba(X), strict=False):
         total = np.zeros(2)

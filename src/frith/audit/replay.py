@@ -26,8 +26,8 @@ from frith.engines.base import Engine
 from frith.forest import Forest
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
-from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice
-from frith.privacy.sources import Noise
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from frith.privacy.sources import Choice, Noise
 
 Invent = Callable[[int, tuple[int, ...]], NDArray[np.int64]]
 """Makes the release of question number i: any integers of that shape, blind to the records."""
@@ -44,7 +44,7 @@ class Exchange:
     """One question as the curator saw it: the exact numbers and the mechanism over them."""
 
     exact: NDArray[np.int64]
-    mechanism: Noise | PrivateChoice
+    mechanism: Noise | Choice
 
 
 @dataclass
@@ -58,7 +58,7 @@ class FrozenSource:
         self.exchanges.append(Exchange(sums.copy(), noise))
         return self.invent(len(self.exchanges) - 1, sums.shape)
 
-    def choose(self, scores: Sequence[int], choice: PrivateChoice) -> int:
+    def choose(self, scores: Sequence[int], choice: Choice) -> int:
         self.exchanges.append(Exchange(np.array(scores, dtype=np.int64), choice))
         index = self.invent(len(self.exchanges) - 1, (1,))[0]
         return int(index % len(scores))
@@ -74,7 +74,9 @@ class ReplayCurator(Curator):
 
     @property
     def guarantee(self) -> Guarantee:
-        return replace(super().guarantee, epsilon=float("inf")).assuming("releases frozen by an audit")
+        return replace(super().guarantee, epsilon=float("inf")).assuming(
+            "releases frozen by an audit"
+        )
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class Replay:
         return self.loss <= self.budget and not self.differences
 
 
-def replay(learner: Learner, table: Engine, neighbor: Engine, budget: Budget, invent: Invent) -> Replay:
+def replay(
+    learner: Learner, table: Engine, neighbor: Engine, budget: Budget, invent: Invent
+) -> Replay:
     """Replay `learner` on two neighboring tables under the same invented releases."""
     curators = [ReplayCurator(engine, budget, invent) for engine in (table, neighbor)]
     forests = [learner.learn(curator) for curator in curators]
@@ -111,7 +115,9 @@ def arbitrary_releases(seed: int, spread: int = 50) -> Invent:
     """Releases drawn at random, a function of the question's number and shape alone."""
 
     def invent(i: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        return np.random.default_rng((seed, i)).integers(-spread // 5, spread, shape, dtype=np.int64)
+        return np.random.default_rng((seed, i)).integers(
+            -spread // 5, spread, shape, dtype=np.int64
+        )
 
     return invent
 
@@ -119,7 +125,10 @@ def arbitrary_releases(seed: int, spread: int = 50) -> Invent:
 def _public_parts(forests: list[Forest], first: Any, second: Any) -> list[tuple[str, bool]]:
     return [
         ("the number of questions", len(first) == len(second)),
-        ("the shapes of the questions", [e.exact.shape for e in first] == [e.exact.shape for e in second]),
+        (
+            "the shapes of the questions",
+            [e.exact.shape for e in first] == [e.exact.shape for e in second],
+        ),
         ("the mechanisms", [e.mechanism for e in first] == [e.mechanism for e in second]),
         ("the forest", forests[0] == forests[1]),
     ]
@@ -131,7 +140,7 @@ def _loss(a: Exchange, b: Exchange) -> Fraction:
     scale = Fraction(a.mechanism.scale)
     if isinstance(a.mechanism, DiscreteLaplace):
         return Fraction(int(np.abs(change).sum())) / scale
-    if isinstance(a.mechanism, PrivateChoice):
+    if not isinstance(a.mechanism, DiscreteGaussian):
         spread = Fraction(int(change.max()) - int(change.min())) / scale
         return spread if a.mechanism.unit == "epsilon" else spread**2 / 8
     return Fraction(int((change**2).sum())) / (2 * scale**2)

@@ -136,7 +136,10 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError(f"Expected 2D array, got an array of shape {X.shape} instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)
         validate_data(
-            self, _without(X, domain.label.name) if inside else X, reset=reset, skip_check_array=True
+            self,
+            _without(X, domain.label.name) if inside else X,
+            reset=reset,
+            skip_check_array=True,
         )
         if y is None and not inside:
             raise ValueError(
@@ -148,10 +151,16 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _learn_domain(self, X: Any, y: Any, classes: Any) -> tuple[Any, Any, Domain]:
         """scikit-learn's own checks, then a domain read off the data, with a warning."""
         if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         if _is_table(X):
             validate_data(self, X, skip_check_array=True)
-            X = X if _has_text_names(X) else pd.DataFrame(X.to_numpy(), columns=_numbered(X.shape[1]))
+            X = (
+                X
+                if _has_text_names(X)
+                else pd.DataFrame(X.to_numpy(), columns=_numbered(X.shape[1]))
+            )
         else:
             X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
             X = pd.DataFrame(X, columns=_numbered(X.shape[1]))
@@ -169,10 +178,14 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         names = _names(X)
         label = next(n for n in ("class", "label", "_label") if n not in names)
         seen = np.unique(y if classes is None else np.concatenate([np.asarray(classes), y]))
-        return X, y, Domain(
-            draft_attributes(columns_of(X)[0], names),
-            Categorical(label, tuple(seen.tolist())),
-            learned=True,
+        return (
+            X,
+            y,
+            Domain(
+                draft_attributes(columns_of(X)[0], names),
+                Categorical(label, tuple(seen.tolist())),
+                learned=True,
+            ),
         )
 
     def _table_to_predict(self, X: Any) -> Any:

@@ -100,7 +100,9 @@ class GiniForestClassifier(PrivateForestClassifier):
             labels = self._count(curator, level, share, d)
             counts.append(labels.values)
             noise += [labels.variance] * len(open_nodes)
-            places = [i for i in range(len(open_nodes)) if self._may_split(labels.values[i], allowed[i])]
+            places = [
+                i for i in range(len(open_nodes)) if self._may_split(labels.values[i], allowed[i])
+            ]
             picks = self._choose(curator, level, places, allowed, labels.values, share, d)
             open_nodes = [
                 child
@@ -118,7 +120,9 @@ class GiniForestClassifier(PrivateForestClassifier):
 
     def _count(self, curator: Curator, level: SplitCounts, share: Fraction, d: int) -> Release:
         if isinstance(curator, PublishedCurator):
-            return curator.published_counts(NodeCounts(level), self._published_epsilon(curator, share))
+            return curator.published_counts(
+                NodeCounts(level), self._published_epsilon(curator, share)
+            )
         return curator.noisy_counts(NodeCounts(level), share, f"labels at level {d}")
 
     def _choose(
@@ -139,8 +143,10 @@ class GiniForestClassifier(PrivateForestClassifier):
             options = allowed[group] & ~taken
             if isinstance(curator, PublishedCurator):
                 epsilon = self._published_epsilon(curator, share)
-                chosen = [_published_choice(curator, level, p, o, labels[p], epsilon)
-                          for p, o in zip(group, options, strict=True)]
+                chosen = [
+                    _published_choice(curator, level, p, o, labels[p], epsilon)
+                    for p, o in zip(group, options, strict=True)
+                ]
             else:
                 part = share / len(groups)
                 chosen = curator.choose_splits(

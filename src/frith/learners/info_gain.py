@@ -126,7 +126,9 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         k = len(grower.domain.attributes)
         part = float(self.max_features)
         if not 0 < part <= 1:
-            raise ValueError(f"max_features must be over 0 and at most 1, and is {self.max_features!r}")
+            raise ValueError(
+                f"max_features must be over 0 and at most 1, and is {self.max_features!r}"
+            )
         most = max(1, round(part * k))
         rng = structure_rng(self.random_state)
         order = np.array([rng.permutation(k) for _ in range(grower.n_trees)])

@@ -91,7 +91,9 @@ def least_support(curator: Curator, tau: int) -> float:
     if curator.is_exact:
         return 0.0
     amount = float(curator.remaining_share * curator.budget.total)
-    noise = np.sqrt(tau / (2 * amount)) if curator.budget.unit == "rho" else np.sqrt(2) * tau / amount
+    noise = (
+        np.sqrt(tau / (2 * amount)) if curator.budget.unit == "rho" else np.sqrt(2) * tau / amount
+    )
     return float(curator.domain.n_labels * noise)
 
 
@@ -107,10 +109,14 @@ def _prune(forest: Forest, leaf_noise: float) -> Forest:
     """Empty the unreliable nodes, and cut off splits without a reliable child."""
     trees = forest.trees
     reliable = reliable_nodes(trees, forest.domain, forest.values, leaf_noise)
-    live = np.array([
-        bool(reliable[_below(trees, node, forest.domain)].any()) if trees.attribute[node] >= 0 else False
-        for node in range(trees.n_nodes)
-    ])
+    live = np.array(
+        [
+            bool(reliable[_below(trees, node, forest.domain)].any())
+            if trees.attribute[node] >= 0
+            else False
+            for node in range(trees.n_nodes)
+        ]
+    )
     emptied = replace(forest, values=np.where(reliable[:, None], forest.values, 0))
     return collapse(emptied, live)
 

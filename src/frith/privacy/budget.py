@@ -65,7 +65,9 @@ class Budget:
         raise ValueError("this account is kept in pure epsilon: ask with delta=0")
 
     def __str__(self) -> str:
-        return f"epsilon={show(self.epsilon)}" + (f", delta={show(self.delta)}" if self.delta else "")
+        return f"epsilon={show(self.epsilon)}" + (
+            f", delta={show(self.delta)}" if self.delta else ""
+        )
 
 
 class Meter:

@@ -12,9 +12,7 @@ from frith.privacy.exact import Amount, exact, show
 RECORD = "one record added or removed"
 
 
-DISJOINT = (
-    "batches are disjoint in protected units, and a record's batch is a function of that record alone"
-)
+DISJOINT = "batches are disjoint in protected units, and a record's batch is a function of that record alone"
 
 
 def person_neighbors(records: int) -> str:
@@ -100,14 +98,22 @@ class Guarantee:
         assert isinstance(delta, Fraction)
         asked = (Question(**(q | {"share": Fraction(q["share"])})) for q in data["asked"])
         return cls(
-            exact(data["epsilon"]), delta, data["neighbors"], tuple(data["assumptions"]), tuple(asked)
+            exact(data["epsilon"]),
+            delta,
+            data["neighbors"],
+            tuple(data["assumptions"]),
+            tuple(asked),
         )
 
     def __str__(self) -> str:
         if not self.holds:
-            reasons = [a for a in self.assumptions if a.startswith(("as published", "releases frozen"))]
+            reasons = [
+                a for a in self.assumptions if a.startswith(("as published", "releases frozen"))
+            ]
             return f"no privacy guarantee: {'; '.join(reasons) or 'exact counts (epsilon=inf)'}"
-        amounts = f"epsilon={show(self.epsilon)}" + (f", delta={show(self.delta)}" if self.delta else "")
+        amounts = f"epsilon={show(self.epsilon)}" + (
+            f", delta={show(self.delta)}" if self.delta else ""
+        )
         text = f"{amounts} differential privacy; neighbors: {self.neighbors}"
         return text + "".join(f"\n  assumes: {a}" for a in self.assumptions)
 

@@ -75,7 +75,9 @@ class Ledger:
                 for statement in _statements(_SCHEMA):
                     tx.execute(statement)
             if tx.execute("select 1 from account where name = ?", (account,)).fetchone():
-                raise ValueError(f"{path} already has an account {account!r}; budgets are not edited")
+                raise ValueError(
+                    f"{path} already has an account {account!r}; budgets are not edited"
+                )
             row = (account, budget.epsilon, budget.delta, budget.unit, budget.total)
             tx.execute("insert into account values (?, ?, ?, ?, ?)", tuple(map(str, row)))
         return ledger
@@ -98,7 +100,8 @@ class Ledger:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             row = (self.account, str(amount), str(spent + amount), purpose, now)
             entry = tx.execute(
-                "insert into entry (account, amount, running, purpose, at) values (?, ?, ?, ?, ?)", row
+                "insert into entry (account, amount, running, purpose, at) values (?, ?, ?, ?, ?)",
+                row,
             ).lastrowid
         assert entry is not None
         return Receipt(entry, self.account, amount, spent + amount, unit, purpose, now)

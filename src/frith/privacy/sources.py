@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class OpenDPSource:
     """Exact samplers with the operating system's entropy."""
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
-        measurement = _noise_measurement(type(noise), noise.scale)
+        measurement = _noise_measurement(isinstance(noise, DiscreteLaplace), noise.scale)
         flat = np.ascontiguousarray(sums, dtype=np.int64).reshape(-1)
         slices = [flat[i : i + _SLICE] for i in range(0, len(flat), _SLICE)]
         with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
@@ -65,18 +65,18 @@ class ExactSource:
 
 
 @functools.lru_cache(maxsize=64)
-def _noise_measurement(kind: type[Noise], scale: float):
+def _noise_measurement(is_laplace: bool, scale: float) -> Any:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    if kind is DiscreteLaplace:
+    if is_laplace:
         return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
     return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
 
 
 @functools.lru_cache(maxsize=64)
-def _choice_measurement(unit: str, scale: float):
+def _choice_measurement(unit: str, scale: float) -> Any:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

@@ -24,10 +24,11 @@ def level_shares(allocation: str | Sequence[Any], levels: int) -> list[Fraction]
     """
     if isinstance(allocation, str):
         return _named(allocation, levels)
-    weights = [exact(w) for w in allocation]
-    if len(weights) != levels or not all(isinstance(w, Fraction) and w > 0 for w in weights):
+    amounts = [exact(w) for w in allocation]
+    weights = [w for w in amounts if isinstance(w, Fraction) and w > 0]
+    if len(weights) != levels or len(amounts) != levels:
         raise ValueError(f"an allocation of one's own is a list of {levels} positive weights")
-    return [Fraction(w) / sum(map(Fraction, weights)) for w in weights]
+    return [w / sum(weights) for w in weights]
 
 
 def _named(allocation: str, levels: int) -> list[Fraction]:

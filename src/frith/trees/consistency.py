@@ -45,7 +45,9 @@ def _fit(nodes, roots, branches, values, variance):  # type: ignore[no-untyped-d
         own = 1.0 / variance[node] if variance[node] > 0 else 1e300
         below = 1.0 / spread if spread > 0 else 1e300
         for c in range(n_labels):
-            values[node, c] = (own * values[node, c] + below * values[first:last, c].sum()) / (own + below)
+            values[node, c] = (own * values[node, c] + below * values[first:last, c].sum()) / (
+                own + below
+            )
         variance[node] = 1.0 / (own + below)
     for node in range(len(nodes)):
         attribute = nodes[node, 0]

@@ -46,16 +46,16 @@ def floor_log(value: Fraction | int, base: Fraction) -> int:
     return exponent
 
 
-def grow_random_trees(
-    domain: Domain, n_trees: int, height: int, rng: np.random.Generator
-) -> Trees:
+def grow_random_trees(domain: Domain, n_trees: int, height: int, rng: np.random.Generator) -> Trees:
     """Complete random trees (BuildTreeStructure of Algorithm 2, stopped at `height`).
 
     A categorical attribute is asked once on a path; a numeric one by a random cut of what the
     path left of its range. A node is a leaf before `height` only where nothing is left to ask.
     """
     anywhere = np.full(n_trees, -1)
-    return _grow_all(domain, anywhere, height, np.inf, 0.0, rng, f"{n_trees} random trees of height {height}")
+    return _grow_all(
+        domain, anywhere, height, np.inf, 0.0, rng, f"{n_trees} random trees of height {height}"
+    )
 
 
 def grow_supported_trees(
@@ -66,7 +66,9 @@ def grow_supported_trees(
     useful = [i for i, a in enumerate(domain.attributes) if a.size > 1]
     roots = rng.permutation(useful)[:n_trees] if useful else np.full(n_trees, -1)
     height = 64  # never reached: supports at least halve
-    return _grow_all(domain, roots, height, n_records, max(least, 1.0), rng, f"{n_trees} random trees")
+    return _grow_all(
+        domain, roots, height, n_records, max(least, 1.0), rng, f"{n_trees} random trees"
+    )
 
 
 def _grow_all(
@@ -134,7 +136,7 @@ def _grow(sizes, numeric, root, height, support, least, most_leaves, rng):  # ty
                 continue
             a = open_[int(rng.random() * n_open)]
             if node == 0 and root >= 0:
-                a = np.int32(root)
+                a = root
             branches = 2 if numeric[a] else sizes[a]
             if count + branches > 2 * most_leaves + 2:
                 return attribute[:0], cut[:0], first[:0]

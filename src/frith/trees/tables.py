@@ -41,7 +41,9 @@ class TableTree:
             level, allowed = self.grower.level(open_nodes)
             if not open_nodes or np.prod(level.shape) > GROW_CELLS:
                 break
-            tables = self.curator.noisy_counts(SplitTables(level), share, f"tables of level {number}")
+            tables = self.curator.noisy_counts(
+                SplitTables(level), share, f"tables of level {number}"
+            )
             if number == 1:
                 self._count_root(tables.values[0], level.asks[0], tables.variance)
             scores = self.score(tables.values, level.layout)
@@ -50,7 +52,9 @@ class TableTree:
                 child
                 for place, node in enumerate(level.open_nodes.tolist())
                 if self._worth_splitting(node)
-                for child in self._split(node, int(best[place]), tables.values[place], tables.variance)
+                for child in self._split(
+                    node, int(best[place]), tables.values[place], tables.variance
+                )
             ]
             open_nodes = [n for n in open_nodes if self.grower.allowed(n).any()]
         return self._forest()

@@ -1,0 +1,562 @@
+"""Pictures of trees: one layout of plain marks, painted as SVG, or as PNG by matplotlib.
+
+Only released numbers are drawn, each with the standard error of its noise. A node whose support is
+under its noise is faded.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Numeric, spelling
+from frith.errors import FormatError
+from frith.forest import Forest
+from frith.rules import Nodes, percent, plus_minus, printable
+
+# Okabe and Ito's colors, told apart with every kind of color vision; grey is for other labels.
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
+GREY = "#9a9a9a"
+NEEDS_MATPLOTLIB = "a PNG needs matplotlib: pip install 'frith[plot]'; an SVG needs nothing"
+_INK, _DIM, _LINE, _PAPER = "#222222", "#666666", "#8a8a8a", "#ffffff"
+_FADED = 0.4
+_MARGIN, _BOX, _GAP, _LEVEL = 20.0, 56.0, 12.0, 116.0  # box height; from one level to the next
+_BROAD = 1_500  # a tree wider than this grows to the right instead of down
+_MOST_BOXES, _MOST_DOTS, _MOST_TREES = 300, 150, 120  # drawn unless a depth is asked for
+_WIDEST = 24  # children of a node that are drawn
+_PIXELS = 6e7  # of a PNG at most
+
+# -- marks, which painters know ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str
+    stroke: str | None = None
+    radius: float = 0.0
+    opacity: float = 1.0
+    title: str = ""  # what a browser shows under the mouse
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    x: float
+    y: float
+    radius: float
+    fill: str
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text on the baseline y, from x on or around it."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 11.0
+    bold: bool = False
+    fill: str = _INK
+    centered: bool = False
+    opacity: float = 1.0
+
+
+Mark = Line | Box | Dot | Text
+
+
+@dataclass
+class Picture:
+    """Marks in the order they are painted, on paper of a size."""
+
+    width: float
+    height: float
+    marks: list[Mark] = field(default_factory=list)
+
+
+class Svg(str):
+    """The text of an SVG file, which notebooks show as a picture."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+# -- what is drawn -----------------------------------------------------------------------------
+
+
+def draw(forest: Forest, tree: int = 0, max_depth: int | None = None) -> Svg:
+    """One tree as SVG, down to `max_depth` questions, by default as deep as stays readable."""
+    return to_svg(picture_of_tree(forest, tree, max_depth))
+
+
+def draw_forest(forest: Forest) -> Svg:
+    """All trees at a glance as SVG: shapes, majority labels and sizes."""
+    return to_svg(picture_of_forest(forest))
+
+
+def write(forest: Forest, path: str | Path, tree: int | None, max_depth: int | None = None) -> Svg:
+    """Write a tree, or the whole forest if it is None, to an .svg or .png file."""
+    path = Path(path)
+    if path.suffix.lower() not in (".svg", ".png"):
+        raise FormatError(f"pictures are written as .svg or .png; not as {path.name}")
+    if tree is None:
+        picture = picture_of_forest(forest)
+    else:
+        picture = picture_of_tree(forest, tree, max_depth)
+    svg = to_svg(picture)
+    if path.suffix.lower() == ".png":
+        save_png(picture, path)
+    else:
+        path.write_text(svg, encoding="utf-8")
+    return svg
+
+
+def picture_of_tree(forest: Forest, tree: int = 0, max_depth: int | None = None) -> Picture:
+    if not 0 <= tree < forest.trees.n_trees:
+        raise ValueError(
+            f"there is no tree {tree}; the forest has {forest.trees.n_trees}, counted from 0"
+        )
+    if max_depth is not None and max_depth < 0:
+        raise ValueError(f"max_depth is {max_depth}; it is the number of questions, at least 0")
+    nodes, paint = Nodes(forest), _Palette(forest)
+    spots = _spots(nodes, int(forest.trees.roots[tree]), max_depth, _MOST_BOXES)
+    edge, width = _place(spots, nodes)
+    notes = ["± is the standard error of the noise"] if np.any(forest.variance > 0) else []
+    faint = any(nodes.is_faint[s.node] for s in spots if s.node >= 0)
+    notes += ["faded: the support is under it"] if faint else []
+    title = f"Tree {tree} of {forest.trees.n_trees} (counted from 0)"
+    picture = _head(forest, title, notes, paint, width)
+    left = (picture.width - width) / 2
+    for spot in spots:
+        spot.x, spot.y = spot.x + left, spot.y + picture.height
+    for spot in spots:
+        picture.marks += edge(spot, spots, nodes) + _box(spot, nodes, paint)
+    return replace(picture, height=_bottom(picture.marks) + _MARGIN)
+
+
+def picture_of_forest(forest: Forest) -> Picture:
+    nodes, paint, trees = Nodes(forest), _Palette(forest), forest.trees
+    shown = min(trees.n_trees, _MOST_TREES)
+    columns = min(shown, math.ceil(math.sqrt(1.6 * shown)), 8)
+    title = f"{trees.n_trees} tree{'s' if trees.n_trees > 1 else ''}"
+    title += f", the first {shown} of them" if shown < trees.n_trees else ""
+    notes = ["larger: more records"]
+    notes += ["faded: fewer records than noise"] if nodes.is_faint.any() else []
+    picture = _head(forest, title, notes, paint, columns * 170.0)
+    cell, tall = (picture.width - 2 * _MARGIN) / columns, 130.0
+    for i in range(shown):
+        x, y = _MARGIN + i % columns * cell + 12, picture.height + i // columns * tall
+        picture.marks += _glance(nodes, paint, i, (x, y), cell - 24, tall - 50)
+    return replace(picture, height=picture.height + math.ceil(shown / columns) * tall)
+
+
+# -- layout: which nodes, and where ------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Spot:
+    """A node's place in a picture; without a node, `hidden` ones that are not drawn."""
+
+    node: int
+    parent: int  # in the list of spots
+    level: int
+    hidden: int = 0
+    room: float = 1.0  # what it needs among its siblings
+    at: float = 0.0  # its middle among them
+    x: float = 0.0  # the middle of its box
+    y: float = 0.0  # the top of its box
+    width: float = 0.0
+
+
+def _spots(nodes: Nodes, root: int, max_depth: int | None, most: int) -> list[_Spot]:
+    """Level by level, down to `max_depth`, or as deep as `most` spots go."""
+    spots, level, depth = [_Spot(root, -1, 0)], [0], 0
+    while level:
+        below = {place: _shown_children(nodes, spots[place].node) for place in level}
+        wanted = len(spots) + sum(map(len, below.values()))
+        stop = depth > 0 and wanted > most if max_depth is None else depth >= max_depth
+        level, depth = [], depth + 1
+        for place, children in below.items():
+            children = [] if stop else children
+            level += range(len(spots), len(spots) + len(children))
+            spots += [_Spot(child, place, depth) for child in children]
+            hidden = int(nodes.sizes[spots[place].node] - 1 - nodes.sizes[children].sum())
+            if hidden:
+                spots.append(_Spot(-1, place, depth, hidden))
+    return spots
+
+
+def _shown_children(nodes: Nodes, node: int) -> list[int]:
+    """The children of a node, in order; of very many only those with the most records."""
+    trees = nodes.forest.trees
+    if trees.attribute[node] < 0:
+        return []
+    children = np.array(trees.children(node, nodes.forest.domain))
+    largest = np.argsort(-nodes.support[children], kind="stable")[:_WIDEST]
+    return children[np.sort(largest)].tolist()
+
+
+def _arrange(spots: list[_Spot]) -> float:
+    """Set every `at` such that subtrees stand side by side, as close as their outlines let them.
+
+    Parents stand before the middle of their children. Returns the width of the whole.
+    """
+    children: list[list[int]] = [[] for _ in spots]
+    for place, spot in enumerate(spots[1:], start=1):
+        children[spot.parent].append(place)
+    outline: dict[int, tuple[list[float], list[float]]] = {}  # left and right ends, level by level
+    for place in range(len(spots) - 1, -1, -1):  # children come after their parents
+        left: list[float] = []
+        right: list[float] = []
+        for child in children[place]:
+            starts, ends = outline.pop(child)
+            gaps = (a - b for a, b in zip(right, starts, strict=False))
+            shift = spots[child].at = max(gaps, default=0.0)
+            left += [x + shift for x in starts[len(left) :]]
+            right[: len(ends)] = [x + shift for x in ends]
+        below = [spots[c].at for c in children[place]] or [0.0]
+        middle, half = (below[0] + below[-1]) / 2, spots[place].room / 2
+        for child in children[place]:
+            spots[child].at -= middle
+        outline[place] = (
+            [-half, *(x - middle for x in left)],
+            [half, *(x - middle for x in right)],
+        )
+    starts, ends = outline[0]
+    spots[0].at = -min(starts)
+    for spot in spots[1:]:
+        spot.at += spots[spot.parent].at
+    return max(ends) - min(starts)
+
+
+def _place(spots: list[_Spot], nodes: Nodes) -> tuple[_Edge, float]:
+    """Set every x and y, growing down or to the right; how edges are drawn, and the width."""
+    answers = [_answer(spot, spots, nodes) for spot in spots]
+    for spot, answer in zip(spots, answers, strict=True):
+        spot.width = _box_width(spot, nodes)
+        spot.room = max(spot.width, text_width(answer, 10)) + _GAP
+    width = _arrange(spots)
+    if width > _BROAD:
+        return _edge_right, _place_right(spots, answers)
+    for spot in spots:
+        spot.x, spot.y = spot.at, spot.level * _LEVEL
+    return _edge_down, width
+
+
+def _place_right(spots: list[_Spot], answers: list[str]) -> float:
+    """Levels as columns of equally wide boxes, so that no line passes through one."""
+    depth = spots[-1].level + 1
+    wide, words = np.zeros(depth), np.zeros(depth)
+    for spot, answer in zip(spots, answers, strict=True):
+        wide[spot.level] = max(wide[spot.level], spot.width)
+        words[spot.level] = max(words[spot.level], text_width(answer, 10))
+        spot.room = (_BOX if spot.node >= 0 else 10) + _GAP
+    _arrange(spots)
+    starts = np.cumsum(words + np.where(words > 0, 60, 0)) + np.cumsum(wide) - wide
+    for spot in spots:
+        spot.width = wide[spot.level]
+        spot.x, spot.y = starts[spot.level] + spot.width / 2, spot.at - _BOX / 2
+    return float(starts[-1] + wide[-1])
+
+
+# -- a node as marks ---------------------------------------------------------------------------
+
+
+class _Palette:
+    """A color for each label; where there are too many, for the most common ones."""
+
+    def __init__(self, forest: Forest):
+        self.labels = forest.domain.label.values
+        common = np.argsort(-forest.label_weights, kind="stable")[: len(COLORS)]
+        self.color = dict(zip(np.sort(common).tolist(), COLORS, strict=False))
+
+    def legend(self) -> list[tuple[str, str]]:
+        known = [(color, printable(spelling(self.labels[i]))) for i, color in self.color.items()]
+        more = len(self.labels) - len(known)
+        return known + ([(GREY, f"{more} other labels")] if more else [])
+
+    def bar(self, shares: NDArray[np.float64]) -> list[tuple[str, float]]:
+        """Colors and widths of the parts of a bar, other labels last."""
+        parts = [(color, float(shares[i])) for i, color in self.color.items()]
+        return [*parts, (GREY, max(0.0, float(shares.sum()) - sum(s for _, s in parts)))]
+
+
+def _lines(node: int, nodes: Nodes) -> tuple[str, str]:
+    """The first and the last line in a node's box."""
+    forest = nodes.forest
+    support = plus_minus(float(nodes.support[node]), float(nodes.support_error[node]))
+    label = printable(spelling(forest.domain.label.values[nodes.label[node]]))
+    share = f"{label} {percent(nodes.confidence[node])}"
+    if forest.trees.attribute[node] < 0:
+        return (share if nodes.confidence[node] else "no counts"), support
+    asked = forest.domain.attributes[forest.trees.attribute[node]]
+    name = printable(asked.name)
+    first = int(forest.trees.first_child[node])
+    question = str(nodes.step(first)) if isinstance(asked, Numeric) else f"{name}?"
+    return question, f"{support} · {share}"
+
+
+def _answer(spot: _Spot, spots: list[_Spot], nodes: Nodes) -> str:
+    """What leads from the parent to this spot."""
+    if spot.node < 0 or spot.parent < 0:
+        return ""
+    step = nodes.step(spot.node)
+    if isinstance(step.attribute, Numeric):
+        first = nodes.forest.trees.first_child[spots[spot.parent].node]
+        return "yes" if spot.node == first else "no"
+    return clip(printable(spelling(step.values[0])), 140, 10)
+
+
+def _box_width(spot: _Spot, nodes: Nodes) -> float:
+    if spot.node < 0:
+        return text_width(_more(spot), 10)
+    first, last = _lines(spot.node, nodes)
+    wanted = max(text_width(first, 11, bold=True), text_width(last, 10)) + 16
+    return min(max(wanted, 72.0), 220.0)
+
+
+def _more(spot: _Spot) -> str:
+    return f"… {spot.hidden:,} more"
+
+
+_Edge = Callable[[_Spot, list[_Spot], Nodes], list[Mark]]
+
+
+def _edge_down(spot: _Spot, spots: list[_Spot], nodes: Nodes) -> list[Mark]:
+    """A line from the parent's box, and the answer between its end and this spot."""
+    if spot.parent < 0:
+        return []
+    above, faded = spots[spot.parent], _opacity(spot, nodes)
+    answer = _answer(spot, spots, nodes)
+    return [
+        Line(above.x, above.y + _BOX, spot.x, spot.y - 18, faded),
+        Text(spot.x, spot.y - 6, answer, 10, fill=_DIM, centered=True, opacity=faded),
+    ]
+
+
+def _edge_right(spot: _Spot, spots: list[_Spot], nodes: Nodes) -> list[Mark]:
+    if spot.parent < 0:
+        return []
+    above, faded = spots[spot.parent], _opacity(spot, nodes)
+    answers = [_answer(s, spots, nodes) for s in spots if s.level == spot.level]
+    end = spot.x - spot.width / 2 - max(text_width(a, 10) for a in answers) - 10
+    middle, answer = spot.y + _BOX / 2, _answer(spot, spots, nodes)
+    return [
+        Line(above.x + above.width / 2, above.y + _BOX / 2, end, middle, faded),
+        Text(end + 4, middle + 4, answer, 10, fill=_DIM, opacity=faded),
+    ]
+
+
+def _opacity(spot: _Spot, nodes: Nodes) -> float:
+    return _FADED if spot.node >= 0 and nodes.is_faint[spot.node] else 1.0
+
+
+def _box(spot: _Spot, nodes: Nodes, paint: _Palette) -> list[Mark]:
+    if spot.node < 0:
+        return [Text(spot.x, spot.y - 6, _more(spot), 10, fill=_DIM, centered=True)]
+    x, y, width, left = spot.x, spot.y, spot.width, spot.x - spot.width / 2
+    is_leaf = nodes.forest.trees.attribute[spot.node] < 0
+    color = paint.color.get(int(nodes.label[spot.node]), GREY) if is_leaf else _LINE
+    first, last = _lines(spot.node, nodes)
+    shares = nodes.forest.node_shares[spot.node]
+    marks: list[Mark] = [
+        Box(left, y, width, _BOX, _PAPER, color, 4, title=str(nodes.rule(spot.node))),
+        Text(x, y + 17, clip(first, width - 10, 11, bold=True), 11, bold=True, centered=True),
+        *_bar(paint.bar(shares), left + 8, y + 25, width - 16, 9),
+        Text(x, y + 48, clip(last, width - 10, 10), 10, fill=_DIM, centered=True),
+    ]
+    return [replace(mark, opacity=_opacity(spot, nodes)) for mark in marks]
+
+
+def _bar(
+    parts: list[tuple[str, float]], x: float, y: float, width: float, height: float
+) -> list[Mark]:
+    marks: list[Mark] = [Box(x, y, width, height, "#eeeeee")]
+    for color, share in parts:
+        if share > 0:
+            marks.append(Box(x, y, width * share, height, color))
+            x += width * share
+    return marks
+
+
+def _glance(
+    nodes: Nodes, paint: _Palette, tree: int, x: float, y: float, width: float, height: float
+) -> list[Mark]:
+    """One tree in a cell of width x height, dots as large as their nodes, and its first question."""
+    trees, domain = nodes.forest.trees, nodes.forest.domain
+    root = int(trees.roots[tree])
+    spots = _spots(nodes, root, None, _MOST_DOTS)
+    spread = _arrange(spots)
+    scale, step = width / spread, height / max(s.level for s in [*spots, _Spot(0, 0, 1)])
+    places = [(x + s.x * scale, y + s.level * step) for s in spots]
+    drawn = [(s, place) for s, place in zip(spots, places, strict=True) if s.node >= 0]
+    marks: list[Mark] = [Line(*places[s.parent], *place, 0.6) for s, place in drawn if s.parent >= 0]
+    for s, place in drawn:
+        radius = 1.5 + 6 * math.sqrt(min(1.0, nodes.totals[s.node] / (nodes.totals[root] or 1)))
+        color = paint.color.get(int(nodes.label[s.node]), GREY)
+        marks.append(Dot(*place, radius, color, _FADED if nodes.is_faint[s.node] else 1.0))
+    asked = trees.attribute[root]
+    words = f"{tree}: {printable(domain.attributes[asked].name) if asked >= 0 else 'one leaf'}"
+    return [*marks, Text(x + width / 2, y + height + 22, clip(words, width, 10), 10, fill=_DIM)]
+
+
+def _head(forest: Forest, title: str, paint: _Palette, width: float, faint: bool) -> Picture:
+    """The title, what is promised, and the legend, on paper of at least `width` in the margins."""
+    label = printable(forest.domain.label.name)
+    promise = str(forest.guarantee).splitlines()[0]
+    notes = ["± is the standard error of the noise"] if np.any(forest.variance > 0) else []
+    notes += ["faded: the support is under it"] if faint else []
+    words = [(title, 14.0, True), ("; ".join([promise, *notes]), 10.0, False)]
+    width = max(width, *(min(text_width(*w), 900.0) for w in words))
+    marks: list[Mark] = [
+        Text(_MARGIN, _MARGIN + 14 + 18 * i, clip(t, width, size, bold), size, bold, centered=False)
+        for i, (t, size, bold) in enumerate(words)
+    ]
+    x, y = _MARGIN, _MARGIN + 52.0
+    entries = [("", f"{label}:"), *paint.legend()]
+    for color, name in entries:
+        shown = clip(name, 240, 11)
+        needed = text_width(shown, 11) + (32 if color else 10)
+        if x > _MARGIN and x + needed > _MARGIN + width:
+            x, y = _MARGIN, y + 18
+        if color:
+            marks.append(Box(x, y - 9, 10, 10, color))
+        marks.append(Text(x + (15 if color else 0), y, shown, 11, centered=False))
+        x += needed
+    return Picture(width + 2 * _MARGIN, y + 28, marks)
+
+
+def _bottom(marks: list[Mark]) -> float:
+    boxes = [m.y + m.height for m in marks if isinstance(m, Box)]
+    return max(boxes + [m.y for m in marks if isinstance(m, Text)])
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """About how wide the text is in a wide sans-serif face, so that no other is wider."""
+    return sum(map(_em, text)) * size * (1.1 if bold else 1.0)
+
+
+def _em(character: str) -> float:
+    if character in "ijltfI.,:;'|!()[] ":
+        return 0.37
+    if character in "mwMW@%…±" or unicodedata.east_asian_width(character) in "WF":
+        return 0.98
+    return 0.7 if character.isupper() or character in "<>=+" else 0.63
+
+
+def clip(text: str, width: float, size: float, bold: bool = False) -> str:
+    """The text, or as much of its beginning as fits into the width."""
+    if text_width(text, size, bold) <= width:
+        return text
+    while text and text_width(f"{text}…", size, bold) > width:
+        text = text[:-1]
+    return f"{text}…"
+
+
+# -- painters ----------------------------------------------------------------------------------
+
+
+def to_svg(picture: Picture) -> Svg:
+    size = f"{picture.width:.0f} {picture.height:.0f}"
+    wide, high = size.split()
+    return Svg(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
+        f'viewBox="0 0 {size}" font-family="Helvetica, Arial, sans-serif">\n'
+        f"<style>text {{ pointer-events: none }}</style>\n"
+        f'<rect width="{wide}" height="{high}" fill="{_PAPER}"/>\n'
+        + "\n".join(map(_svg_mark, picture.marks))
+        + "\n</svg>\n"
+    )
+
+
+def _svg_mark(mark: Mark) -> str:
+    fade = {} if mark.opacity == 1 else {"opacity": mark.opacity}
+    match mark:
+        case Line():
+            ends = {"x1": mark.x1, "y1": mark.y1, "x2": mark.x2, "y2": mark.y2}
+            return _tag("line", **ends, stroke=_LINE, **fade)
+        case Dot():
+            return _tag("circle", cx=mark.x, cy=mark.y, r=mark.radius, fill=mark.fill, **fade)
+        case Box():
+            edge = {} if mark.stroke is None else {"stroke": mark.stroke, "stroke-width": 1.5}
+            size = {"x": mark.x, "y": mark.y, "width": mark.width, "height": mark.height}
+            round_ = {"rx": mark.radius} if mark.radius else {}
+            title = f"<title>{_xml(mark.title)}</title>" if mark.title else ""
+            return _tag("rect", title, **size, **round_, fill=mark.fill, **edge, **fade)
+        case Text():
+            look: dict[str, Any] = {"font-weight": "bold"} if mark.bold else {}
+            look |= {"text-anchor": "middle"} if mark.centered else {}
+            size = {"x": mark.x, "y": mark.y, "font-size": mark.size}
+            return _tag("text", _xml(mark.text), **size, **look, fill=mark.fill, **fade)
+
+
+def _tag(name: str, inside: str = "", **attributes: str | float) -> str:
+    shown = (v if isinstance(v, str) else f"{v:.6g}" for v in attributes.values())
+    pairs = " ".join(f"{k}={quoteattr(v)}" for k, v in zip(attributes, shown, strict=True))
+    return f"<{name} {pairs}>{inside}</{name}>" if inside else f"<{name} {pairs}/>"
+
+
+def _xml(text: str) -> str:
+    """Text as XML may hold it: what is no character there becomes the mark of an unknown one."""
+    legal = (c if c >= " " and c not in "\ufffe\uffff" else "\ufffd" for c in text)
+    return escape("".join(legal))
+
+
+def save_png(picture: Picture, path: Path) -> None:
+    """The same marks by matplotlib, two pixels a unit where that does not get too large."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(NEEDS_MATPLOTLIB) from None
+
+    wide, high = picture.width, picture.height
+    scale = min(2.0, math.sqrt(_PIXELS / (wide * high)), 60_000 / max(wide, high))
+    figure = Figure(figsize=(wide / 72, high / 72), dpi=72 * scale, facecolor=_PAPER)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, wide), ylim=(high, 0))
+    axes.set_axis_off()
+    for order, mark in enumerate(picture.marks):
+        _paint(axes, mark, order)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for it
+        figure.savefig(path, format="png")
+
+
+def _paint(axes: Any, mark: Mark, order: int) -> None:
+    from matplotlib.patches import Circle, FancyBboxPatch
+
+    look: dict[str, Any] = {"alpha": mark.opacity, "zorder": order}
+    match mark:
+        case Line():
+            axes.plot((mark.x1, mark.x2), (mark.y1, mark.y2), color=_LINE, linewidth=1, **look)
+        case Dot():
+            dot = Circle((mark.x, mark.y), mark.radius, facecolor=mark.fill, linewidth=0, **look)
+            axes.add_patch(dot)
+        case Box():
+            style = f"round,pad=0,rounding_size={mark.radius}" if mark.radius else "square,pad=0"
+            look |= {"edgecolor": mark.stroke or "none", "linewidth": 1.5 if mark.stroke else 0}
+            place, size = (mark.x, mark.y), (mark.width, mark.height)
+            axes.add_patch(FancyBboxPatch(place, *size, style, facecolor=mark.fill, **look))
+        case Text():
+            side, weight = ("center" if mark.centered else "left"), "bold" if mark.bold else "normal"
+            look |= {"ha": side, "va": "baseline", "color": mark.fill, "parse_math": False}
+            axes.text(mark.x, mark.y, mark.text, fontsize=mark.size, weight=weight, **look)
