@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _INK, _DIM, _LINE, _PAPER = "#222222", "#666666", "#8a8a8a", "#ffffff"
 _FADED = 0.4
 _MARGIN, _BOX, _GAP, _LEVEL = 20.0, 56.0, 12.0, 116.0  # box height; from one level to the next
 _BROAD = 1_500  # a tree wider than this grows to the right instead of down
-_MOST_BOXES, _MOST_DOTS, _MOST_TREES = 300, 150, 120  # drawn unless a depth is asked for
+_MOST_BOXES, _MOST_DOTS, _MOST_TREES = 200, 150, 120  # drawn unless a depth is asked for
 _WIDEST = 24  # children of a node that are drawn
 _PIXELS = 6e7  # of a PNG at most
 
@@ -119,10 +119,9 @@ def write(forest: Forest, path: str | Path, tree: int | None, max_depth: int | N
     path = Path(path)
     if path.suffix.lower() not in (".svg", ".png"):
         raise FormatError(f"pictures are written as .svg or .png; not as {path.name}")
-    if tree is None:
-        picture = picture_of_forest(forest)
-    else:
-        picture = picture_of_tree(forest, tree, max_depth)
+    picture = (
+        picture_of_forest(forest) if tree is None else picture_of_tree(forest, tree, max_depth)
+    )
     svg = to_svg(picture)
     if path.suffix.lower() == ".png":
         save_png(picture, path)
@@ -140,7 +139,7 @@ def picture_of_tree(forest: Forest, tree: int = 0, max_depth: int | None = None)
         raise ValueError(f"max_depth is {max_depth}; it is the number of questions, at least 0")
     nodes, paint = Nodes(forest), _Palette(forest)
     spots = _spots(nodes, int(forest.trees.roots[tree]), max_depth, _MOST_BOXES)
-    edge, width = _place(spots, nodes)
+    down, width, height = _place(spots, nodes)
     notes = ["± is the standard error of the noise"] if np.any(forest.variance > 0) else []
     faint = any(nodes.is_faint[s.node] for s in spots if s.node >= 0)
     notes += ["faded: the support is under it"] if faint else []
@@ -149,9 +148,8 @@ def picture_of_tree(forest: Forest, tree: int = 0, max_depth: int | None = None)
     left = (picture.width - width) / 2
     for spot in spots:
         spot.x, spot.y = spot.x + left, spot.y + picture.height
-    for spot in spots:
-        picture.marks += edge(spot, spots, nodes) + _box(spot, nodes, paint)
-    return replace(picture, height=_bottom(picture.marks) + _MARGIN)
+        picture.marks += _edge(spot, spots, nodes, down) + _box(spot, nodes, paint)
+    return replace(picture, height=picture.height + height + _MARGIN)
 
 
 def picture_of_forest(forest: Forest) -> Picture:
@@ -184,8 +182,10 @@ class _Spot:
     room: float = 1.0  # what it needs among its siblings
     at: float = 0.0  # its middle among them
     x: float = 0.0  # the middle of its box
-    y: float = 0.0  # the top of its box
+    y: float = 0.0
     width: float = 0.0
+    answer: str = ""  # what leads here
+    lead: float = 0.0  # how far before its box the answer begins
 
 
 def _spots(nodes: Nodes, root: int, max_depth: int | None, most: int) -> list[_Spot]:
@@ -249,34 +249,36 @@ def _arrange(spots: list[_Spot]) -> float:
     return max(ends) - min(starts)
 
 
-def _place(spots: list[_Spot], nodes: Nodes) -> tuple[_Edge, float]:
-    """Set every x and y, growing down or to the right; how edges are drawn, and the width."""
-    answers = [_answer(spot, spots, nodes) for spot in spots]
-    for spot, answer in zip(spots, answers, strict=True):
+def _place(spots: list[_Spot], nodes: Nodes) -> tuple[bool, float, float]:
+    """Set every x and y. Returns whether the tree grows down, and the size it takes."""
+    for spot in spots:
+        spot.answer = _answer(spot, spots, nodes)
         spot.width = _box_width(spot, nodes)
-        spot.room = max(spot.width, text_width(answer, 10)) + _GAP
+        spot.room = max(spot.width, text_width(spot.answer, 10)) + _GAP
     width = _arrange(spots)
     if width > _BROAD:
-        return _edge_right, _place_right(spots, answers)
+        return False, *_place_right(spots)
     for spot in spots:
-        spot.x, spot.y = spot.at, spot.level * _LEVEL
-    return _edge_down, width
+        spot.x, top = spot.at, spot.level * _LEVEL
+        spot.y = top + _BOX / 2 if spot.node >= 0 else top - 10
+    return True, width, max(s.y for s in spots) + _BOX / 2
 
 
-def _place_right(spots: list[_Spot], answers: list[str]) -> float:
+def _place_right(spots: list[_Spot]) -> tuple[float, float]:
     """Levels as columns of equally wide boxes, so that no line passes through one."""
-    depth = spots[-1].level + 1
-    wide, words = np.zeros(depth), np.zeros(depth)
-    for spot, answer in zip(spots, answers, strict=True):
-        wide[spot.level] = max(wide[spot.level], spot.width)
-        words[spot.level] = max(words[spot.level], text_width(answer, 10))
-        spot.room = (_BOX if spot.node >= 0 else 10) + _GAP
-    _arrange(spots)
-    starts = np.cumsum(words + np.where(words > 0, 60, 0)) + np.cumsum(wide) - wide
+    columns = spots[-1].level + 1
+    boxes, leads = np.zeros(columns), np.full(columns, 10.0)
     for spot in spots:
-        spot.width = wide[spot.level]
-        spot.x, spot.y = starts[spot.level] + spot.width / 2, spot.at - _BOX / 2
-    return float(starts[-1] + wide[-1])
+        boxes[spot.level] = max(boxes[spot.level], spot.width)
+        leads[spot.level] = max(leads[spot.level], text_width(spot.answer, 10) + 10)
+        spot.room = (_BOX if spot.node >= 0 else 10) + _GAP
+    height = _arrange(spots)
+    ends = np.cumsum(boxes + leads + 50) - leads[0] - 50
+    for spot in spots:
+        left = ends[spot.level] - boxes[spot.level]
+        spot.width, spot.lead = boxes[spot.level], leads[spot.level]
+        spot.x, spot.y = left + spot.width / 2, spot.at
+    return float(ends[-1]), height
 
 
 # -- a node as marks ---------------------------------------------------------------------------
@@ -339,32 +341,18 @@ def _more(spot: _Spot) -> str:
     return f"… {spot.hidden:,} more"
 
 
-_Edge = Callable[[_Spot, list[_Spot], Nodes], list[Mark]]
-
-
-def _edge_down(spot: _Spot, spots: list[_Spot], nodes: Nodes) -> list[Mark]:
+def _edge(spot: _Spot, spots: list[_Spot], nodes: Nodes, down: bool) -> list[Mark]:
     """A line from the parent's box, and the answer between its end and this spot."""
     if spot.parent < 0:
         return []
     above, faded = spots[spot.parent], _opacity(spot, nodes)
-    answer = _answer(spot, spots, nodes)
-    return [
-        Line(above.x, above.y + _BOX, spot.x, spot.y - 18, faded),
-        Text(spot.x, spot.y - 6, answer, 10, fill=_DIM, centered=True, opacity=faded),
-    ]
-
-
-def _edge_right(spot: _Spot, spots: list[_Spot], nodes: Nodes) -> list[Mark]:
-    if spot.parent < 0:
-        return []
-    above, faded = spots[spot.parent], _opacity(spot, nodes)
-    answers = [_answer(s, spots, nodes) for s in spots if s.level == spot.level]
-    end = spot.x - spot.width / 2 - max(text_width(a, 10) for a in answers) - 10
-    middle, answer = spot.y + _BOX / 2, _answer(spot, spots, nodes)
-    return [
-        Line(above.x + above.width / 2, above.y + _BOX / 2, end, middle, faded),
-        Text(end + 4, middle + 4, answer, 10, fill=_DIM, opacity=faded),
-    ]
+    if down:
+        tip = spot.y - (_BOX / 2 + 18 if spot.node >= 0 else 8)
+        line = Line(above.x, above.y + _BOX / 2, spot.x, tip, faded)
+        return [line, Text(spot.x, tip + 12, spot.answer, 10, False, _DIM, True, faded)]
+    tip = spot.x - spot.width / 2 - spot.lead
+    line = Line(above.x + above.width / 2, above.y, tip, spot.y, faded)
+    return [line, Text(tip + 4, spot.y + 4, spot.answer, 10, False, _DIM, False, faded)]
 
 
 def _opacity(spot: _Spot, nodes: Nodes) -> float:
@@ -372,9 +360,10 @@ def _opacity(spot: _Spot, nodes: Nodes) -> float:
 
 
 def _box(spot: _Spot, nodes: Nodes, paint: _Palette) -> list[Mark]:
+    x, y, width, left = spot.x, spot.y - _BOX / 2, spot.width, spot.x - spot.width / 2
     if spot.node < 0:
-        return [Text(spot.x, spot.y - 6, _more(spot), 10, fill=_DIM, centered=True)]
-    x, y, width, left = spot.x, spot.y, spot.width, spot.x - spot.width / 2
+        start = left - max(0.0, spot.lead - 4)
+        return [Text(start, spot.y + 4, _more(spot), 10, fill=_DIM)]
     is_leaf = nodes.forest.trees.attribute[spot.node] < 0
     color = paint.color.get(int(nodes.label[spot.node]), GREY) if is_leaf else _LINE
     first, last = _lines(spot.node, nodes)
@@ -400,55 +389,53 @@ def _bar(
 
 
 def _glance(
-    nodes: Nodes, paint: _Palette, tree: int, x: float, y: float, width: float, height: float
+    nodes: Nodes,
+    paint: _Palette,
+    tree: int,
+    corner: tuple[float, float],
+    width: float,
+    height: float,
 ) -> list[Mark]:
-    """One tree in a cell of width x height, dots as large as their nodes, and its first question."""
-    trees, domain = nodes.forest.trees, nodes.forest.domain
+    """One tree in a small cell: dots as large as their nodes, and the first question's name."""
+    trees = nodes.forest.trees
     root = int(trees.roots[tree])
     spots = _spots(nodes, root, None, _MOST_DOTS)
-    spread = _arrange(spots)
-    scale, step = width / spread, height / max(s.level for s in [*spots, _Spot(0, 0, 1)])
-    places = [(x + s.x * scale, y + s.level * step) for s in spots]
-    drawn = [(s, place) for s, place in zip(spots, places, strict=True) if s.node >= 0]
-    marks: list[Mark] = [Line(*places[s.parent], *place, 0.6) for s, place in drawn if s.parent >= 0]
-    for s, place in drawn:
+    scale = width / _arrange(spots)
+    step = height / max(1, max(s.level for s in spots if s.node >= 0))
+    for s in spots:
+        s.x, s.y = corner[0] + s.at * scale, corner[1] + s.level * step
+    shown = [s for s in spots if s.node >= 0]
+    edges = [(spots[s.parent], s) for s in shown[1:]]
+    marks: list[Mark] = [Line(a.x, a.y, b.x, b.y, 0.6) for a, b in edges]
+    for s in shown:
         radius = 1.5 + 6 * math.sqrt(min(1.0, nodes.totals[s.node] / (nodes.totals[root] or 1)))
         color = paint.color.get(int(nodes.label[s.node]), GREY)
-        marks.append(Dot(*place, radius, color, _FADED if nodes.is_faint[s.node] else 1.0))
-    asked = trees.attribute[root]
-    words = f"{tree}: {printable(domain.attributes[asked].name) if asked >= 0 else 'one leaf'}"
-    return [*marks, Text(x + width / 2, y + height + 22, clip(words, width, 10), 10, fill=_DIM)]
+        marks.append(Dot(s.x, s.y, radius, color, _opacity(s, nodes)))
+    asked = int(trees.attribute[root])
+    name = printable(nodes.forest.domain.names[asked]) if asked >= 0 else "one leaf"
+    x, y = corner[0] + width / 2, corner[1] + height + 24
+    return [*marks, Text(x, y, clip(f"{tree}: {name}", width, 10), 10, fill=_DIM, centered=True)]
 
 
-def _head(forest: Forest, title: str, paint: _Palette, width: float, faint: bool) -> Picture:
+def _head(forest: Forest, title: str, notes: list[str], paint: _Palette, width: float) -> Picture:
     """The title, what is promised, and the legend, on paper of at least `width` in the margins."""
-    label = printable(forest.domain.label.name)
     promise = str(forest.guarantee).splitlines()[0]
-    notes = ["± is the standard error of the noise"] if np.any(forest.variance > 0) else []
-    notes += ["faded: the support is under it"] if faint else []
     words = [(title, 14.0, True), ("; ".join([promise, *notes]), 10.0, False)]
     width = max(width, *(min(text_width(*w), 900.0) for w in words))
     marks: list[Mark] = [
-        Text(_MARGIN, _MARGIN + 14 + 18 * i, clip(t, width, size, bold), size, bold, centered=False)
-        for i, (t, size, bold) in enumerate(words)
+        Text(_MARGIN, _MARGIN + 14 + 18 * i, clip(text, width, size, bold), size, bold)
+        for i, (text, size, bold) in enumerate(words)
     ]
     x, y = _MARGIN, _MARGIN + 52.0
-    entries = [("", f"{label}:"), *paint.legend()]
-    for color, name in entries:
-        shown = clip(name, 240, 11)
-        needed = text_width(shown, 11) + (32 if color else 10)
-        if x > _MARGIN and x + needed > _MARGIN + width:
+    for color, name in [("", f"{printable(forest.domain.label.name)}:"), *paint.legend()]:
+        shown, before = clip(name, 240, 11), 15 if color else 0
+        needed = before + text_width(shown, 11) + 14
+        if x + needed > _MARGIN + width and x > _MARGIN:
             x, y = _MARGIN, y + 18
-        if color:
-            marks.append(Box(x, y - 9, 10, 10, color))
-        marks.append(Text(x + (15 if color else 0), y, shown, 11, centered=False))
+        marks += [Box(x, y - 9, 10, 10, color)] if color else []
+        marks.append(Text(x + before, y, shown))
         x += needed
     return Picture(width + 2 * _MARGIN, y + 28, marks)
-
-
-def _bottom(marks: list[Mark]) -> float:
-    boxes = [m.y + m.height for m in marks if isinstance(m, Box)]
-    return max(boxes + [m.y for m in marks if isinstance(m, Text)])
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
@@ -490,29 +477,30 @@ def to_svg(picture: Picture) -> Svg:
 
 
 def _svg_mark(mark: Mark) -> str:
-    fade = {} if mark.opacity == 1 else {"opacity": mark.opacity}
+    fade: dict[str, Any] = {} if mark.opacity == 1 else {"opacity": mark.opacity}
+    look: dict[str, Any]
     match mark:
         case Line():
             ends = {"x1": mark.x1, "y1": mark.y1, "x2": mark.x2, "y2": mark.y2}
-            return _tag("line", **ends, stroke=_LINE, **fade)
+            return _tag("line", ends | {"stroke": _LINE} | fade)
         case Dot():
-            return _tag("circle", cx=mark.x, cy=mark.y, r=mark.radius, fill=mark.fill, **fade)
+            place = {"cx": mark.x, "cy": mark.y, "r": mark.radius, "fill": mark.fill}
+            return _tag("circle", place | fade)
         case Box():
-            edge = {} if mark.stroke is None else {"stroke": mark.stroke, "stroke-width": 1.5}
-            size = {"x": mark.x, "y": mark.y, "width": mark.width, "height": mark.height}
-            round_ = {"rx": mark.radius} if mark.radius else {}
-            title = f"<title>{_xml(mark.title)}</title>" if mark.title else ""
-            return _tag("rect", title, **size, **round_, fill=mark.fill, **edge, **fade)
+            look = {"x": mark.x, "y": mark.y, "width": mark.width, "height": mark.height}
+            look |= {"rx": mark.radius, "fill": mark.fill} | fade
+            look |= {"stroke": mark.stroke, "stroke-width": 1.5} if mark.stroke else {}
+            return _tag("rect", look, f"<title>{_xml(mark.title)}</title>" if mark.title else "")
         case Text():
-            look: dict[str, Any] = {"font-weight": "bold"} if mark.bold else {}
+            look = {"x": mark.x, "y": mark.y, "font-size": mark.size, "fill": mark.fill} | fade
+            look |= {"font-weight": "bold"} if mark.bold else {}
             look |= {"text-anchor": "middle"} if mark.centered else {}
-            size = {"x": mark.x, "y": mark.y, "font-size": mark.size}
-            return _tag("text", _xml(mark.text), **size, **look, fill=mark.fill, **fade)
+            return _tag("text", look, _xml(mark.text))
 
 
-def _tag(name: str, inside: str = "", **attributes: str | float) -> str:
-    shown = (v if isinstance(v, str) else f"{v:.6g}" for v in attributes.values())
-    pairs = " ".join(f"{k}={quoteattr(v)}" for k, v in zip(attributes, shown, strict=True))
+def _tag(name: str, attributes: dict[str, Any], inside: str = "") -> str:
+    shown = {k: v if isinstance(v, str) else f"{v:.6g}" for k, v in attributes.items()}
+    pairs = " ".join(f'{k}="{v}"' for k, v in shown.items())
     return f"<{name} {pairs}>{inside}</{name}>" if inside else f"<{name} {pairs}/>"
 
 
@@ -557,6 +545,6 @@ def _paint(axes: Any, mark: Mark, order: int) -> None:
             place, size = (mark.x, mark.y), (mark.width, mark.height)
             axes.add_patch(FancyBboxPatch(place, *size, style, facecolor=mark.fill, **look))
         case Text():
-            side, weight = ("center" if mark.centered else "left"), "bold" if mark.bold else "normal"
-            look |= {"ha": side, "va": "baseline", "color": mark.fill, "parse_math": False}
-            axes.text(mark.x, mark.y, mark.text, fontsize=mark.size, weight=weight, **look)
+            look |= {"ha": "center" if mark.centered else "left", "va": "baseline"}
+            look |= {"weight": "bold" if mark.bold else "normal", "color": mark.fill}
+            axes.text(mark.x, mark.y, mark.text, fontsize=mark.size, parse_math=False, **look)

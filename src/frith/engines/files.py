@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import glob
 import io
-import tempfile
-import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
 
 from frith.domain import Categorical, Domain
-from frith.encoding import Batch, columns_of, encode_records, readable, unreadable
-from frith.engines.base import Engine, Task
+from frith.encoding import readable, unreadable
 from frith.engines.memory import required_columns
-from frith.engines.persons import bound_records, encode_with_persons
+from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, SourceError
 
 FORMATS = {
@@ -30,12 +25,10 @@ FORMATS = {
     ".feather": "feather",
     ".arrow": "feather",
 }
-_ROWS = 131_072
 _CSV_BLOCK = 2**24  # Arrow reads CSV in blocks of so many bytes, and no row may be longer than one
-_BUCKET_BYTES = 2**26  # of source file for each bucket of persons
 
 
-class FileEngine(Engine):
+class FileEngine(StreamEngine):
     """A file, a folder of files, or a pattern such as `part-*.parquet`; all of one format.
 
     The list of files, their sizes and times are pinned when the engine is opened; a pass that
@@ -44,29 +37,17 @@ class FileEngine(Engine):
     """
 
     def __init__(
-        self, path: str | Path, domain: Domain, threads: int | None = None, rows: int = _ROWS
+        self, path: str | Path, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS
     ):
-        super().__init__(domain, threads)
-        self._rows = rows
+        super().__init__(domain, threads, rows)
         self._files = _list_files(path)
         self._pins = self._look()
         self._parts = [_open_part(f, _format_of(self._files), domain) for f in self._files]
-        self._bounded: _BoundedCopy | None = None
         if _format_of(self._files) == "csv":
             most = f"{_CSV_BLOCK // 2**20} MB"
             self.assumptions = (f"the CSV file's quotes are balanced and its rows under {most}",)
 
-    def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
-        if self.domain.person is not None:
-            if self._bounded is None:
-                self._bounded = self._bound_persons()
-            yield from self._bounded.tasks(self._rows)
-            return
-        names = [self.domain.names[a] for a in attributes]
-        for batch in self._scan([*names, self.domain.label.name]):
-            yield functools.partial(_encode, batch, self.domain, attributes)
-
-    def _scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """One pass over the raw records. Reader errors may quote a cell, so they are not shown."""
         self._check_pins()
         try:
@@ -80,14 +61,8 @@ class FileEngine(Engine):
             ) from None
         self._check_pins()
 
-    def _bound_persons(self) -> _BoundedCopy:
-        """Deal records to buckets by person, then bound each bucket: one bucket is in memory."""
-        n_buckets = 1 + sum(size for size, _, _ in self._pins) // _BUCKET_BYTES
-        copy = _BoundedCopy(self.domain, n_buckets)
-        for raw in self._scan(list(required_columns(self.domain))):
-            copy.deal(*encode_with_persons(columns_of(raw)[0], self.domain))
-        copy.bound()
-        return copy
+    def raw_bytes(self) -> int:
+        return sum(size for size, _, _ in self._pins)
 
     def _look(self) -> list[tuple[int, int, int]]:
         try:
@@ -102,59 +77,6 @@ class FileEngine(Engine):
                 f"{_named(self._files)} changed while it was being read; open it again: a new "
                 "reading is a new fit and a new charge"
             )
-
-
-class _BoundedCopy:
-    """Encoded records of bounded persons, in private temporary files of one bucket each."""
-
-    def __init__(self, domain: Domain, n_buckets: int):
-        self.domain = domain
-        folder = tempfile.TemporaryDirectory(prefix="frith-")
-        self._clean_up = weakref.finalize(self, folder.cleanup)
-        self._paths = [Path(folder.name) / str(i) for i in range(n_buckets)]
-
-    def deal(self, batch: Batch, digests: np.ndarray[Any, Any]) -> None:
-        bucket = digests[:, 0] % np.uint64(len(self._paths))
-        for i in np.unique(bucket):
-            rows = bucket == i
-            for part, values in (
-                ("codes", batch.codes),
-                ("labels", batch.labels),
-                ("persons", digests),
-            ):
-                with self._file(int(i), part).open("ab") as file:
-                    file.write(np.ascontiguousarray(values[rows]).tobytes())
-
-    def bound(self) -> None:
-        for i in range(len(self._paths)):
-            digests = self._read(i, "persons", np.dtype("u8")).reshape(-1, 4)
-            kept = bound_records(self._batch(i), digests, self.domain)
-            self._file(i, "persons").unlink(missing_ok=True)
-            kept.codes.tofile(self._file(i, "codes"))
-            kept.labels.tofile(self._file(i, "labels"))
-
-    def tasks(self, rows: int) -> Iterator[Task]:
-        for i in range(len(self._paths)):
-            whole = self._batch(i)
-            for start in range(0, len(whole), rows):
-                part = slice(start, start + rows)
-                yield functools.partial(Batch, whole.codes[part], whole.labels[part])
-
-    def _batch(self, i: int) -> Batch:
-        codes = self._read(i, "codes", self.domain.code_type)
-        labels = self._read(i, "labels", self.domain.label_type)
-        return Batch(codes.reshape(-1, len(self.domain.attributes)), labels)
-
-    def _read(self, i: int, part: str, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        path = self._file(i, part)
-        return np.fromfile(path, dtype=kind) if path.exists() else np.empty(0, dtype=kind)
-
-    def _file(self, i: int, part: str) -> Path:
-        return self._paths[i].with_suffix(f".{part}")
-
-
-def _encode(batch: pa.RecordBatch, domain: Domain, attributes: tuple[int, ...]) -> Batch:
-    return encode_records(columns_of(batch)[0], domain, attributes)[0]
 
 
 def _list_files(path: str | Path) -> list[str]:
