@@ -12,7 +12,7 @@ ORDER = [
     ("errors", "jit"),
     ("privacy",),
     ("domain", "encoding", "drafting"),
-    ("forest", "export"),
+    ("forest", "export", "rules", "draw", "importance"),
     ("layout",),
     ("kernels", "scores"),
     ("engines",),

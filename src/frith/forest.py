@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.domain import Categorical, Domain, class_array
+from frith.domain import Categorical, Domain, Value, class_array
 from frith.encoding import columns_of, encode_attributes
 from frith.errors import FormatError, FrithError
 from frith.jit import compiled
@@ -21,6 +21,9 @@ from frith.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+    from frith.draw import Svg
+    from frith.rules import RuleList
 
 FORMAT = "frith-forest/1"
 VOTES = ("counts", "shares", "weighted", "confident")
@@ -244,6 +247,65 @@ class Forest:
         if not isinstance(other, Forest):
             return NotImplemented
         return self.to_json() == other.to_json()
+
+    # -- reading it ----------------------------------------------------------------------------
+
+    def rules(
+        self,
+        *,
+        min_confidence: float | None = None,
+        min_support: float | None = None,
+        label: Value | None = None,
+        attribute: str | None = None,
+        leaves_only: bool = False,
+        sort: str = "certainty",
+    ) -> RuleList:
+        """Every rule (root to leaf) and sub-rule (root to node), read from the releases alone.
+
+        Parameters
+        ----------
+        min_confidence, min_support : the least share of its label, and number of records
+        label, attribute : only rules that predict the one, or ask about the other
+        leaves_only : without sub-rules
+        sort : "certainty" (confidence less its standard error, for noise makes small rules look
+            sure), "confidence", "support", or "tree" for the forest's own order
+        """
+        from frith.rules import select_rules
+
+        return select_rules(
+            self,
+            min_confidence=min_confidence,
+            min_support=min_support,
+            label=label,
+            attribute=attribute,
+            leaves_only=leaves_only,
+            sort=sort,
+        )
+
+    def draw(
+        self, path: str | Path | None = None, *, tree: int | None = 0, max_depth: int | None = None
+    ) -> Svg:
+        """A tree as SVG, or with `tree=None` all trees at a glance; written to an .svg or .png.
+
+        By default a tree is drawn as deep as stays readable; `max_depth` is in questions.
+        """
+        from frith.draw import draw, draw_forest, write
+
+        if path is not None:
+            return write(self, path, tree, max_depth)
+        return draw_forest(self) if tree is None else draw(self, tree, max_depth)
+
+    def importances(self, *, errors: bool = False) -> Any:
+        """The mean decrease of Gini impurity by each attribute's splits, as shares of their sum.
+
+        A pandas Series in the domain's order, from released counts alone, negative ones as zero;
+        all zeros where no split gains anything. Noise looks like gain in small nodes, so it raises
+        attributes that are asked often. With `errors`, a DataFrame with a rough standard error
+        from the noise, which holds the splits and the sum for fixed.
+        """
+        from frith.importance import importances
+
+        return importances(self, errors=errors)
 
     # -- files and words -----------------------------------------------------------------------
 

@@ -46,10 +46,10 @@ def _decreases(
     """What each node's split takes off its impurity, times its size, and its variance."""
     children = np.flatnonzero(nodes.parent >= 0)
     above, size = nodes.parent[children], nodes.totals
-    below = np.bincount(above, size[children], len(size))
+    below = _sum(above, size[children], len(size))
     weight = size[children] / np.maximum(below[above], 1e-100)
-    average = np.bincount(above, weight * gini[children], len(size))
-    noise = np.bincount(above, weight**2 * spread[children], len(size))
+    average = _sum(above, weight * gini[children], len(size))
+    noise = _sum(above, weight**2 * spread[children], len(size))
     counted = np.where(below > 0, size, 0.0)
     return counted * (gini - average), counted**2 * (spread + noise)
 
@@ -62,7 +62,8 @@ def _by_attribute(
     inner = np.flatnonzero((trees.attribute >= 0) & (nodes.tree >= 0))
     asked = trees.attribute[inner]
     size = np.maximum(nodes.totals[trees.roots], 1e-100)[nodes.tree[inner]]
-    return (
-        np.bincount(asked, gain[inner] / size, count),
-        np.bincount(asked, variance[inner] / size**2, count),
-    )
+    return _sum(asked, gain[inner] / size, count), _sum(asked, variance[inner] / size**2, count)
+
+
+def _sum(place: NDArray[Any], values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    return np.bincount(place, values, length).astype(np.float64)

@@ -296,3 +296,11 @@ def test_predictions_do_not_depend_on_threads_or_batches(make):
     whole = model.forest_.predict_proba(big, threads=2)
     parts = np.concatenate([model.forest_.predict_proba(X, threads=1)] * 500)
     assert np.array_equal(whole, parts)
+
+
+def test_an_open_table_of_another_domain_is_refused(make):
+    engine = open_table(small_table(), small_domain())
+    with pytest.raises(ValueError, match="another domain"):
+        make(small_domain(records=7)).fit(engine)
+    with pytest.raises(ValueError, match="own labels"):
+        make().fit(engine, ["no"] * 200)

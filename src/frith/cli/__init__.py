@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import frith
-from frith.cli import check, demo, domain, ledger, predict, show, train
+from frith.cli import check, demo, domain, draw, ledger, predict, rules, show, train
 from frith.cli.group import FrithGroup
 
 __all__ = ["app", "main"]
@@ -57,6 +57,8 @@ app.command("check", rich_help_panel=_DESK)(check.check)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)
 app.command("train", rich_help_panel=_DESK)(train.train)
 app.command("show", rich_help_panel=_ANYONE)(show.show)
+app.command("rules", rich_help_panel=_ANYONE)(rules.rules)
+app.command("draw", rich_help_panel=_ANYONE)(draw.draw)
 app.command("predict", rich_help_panel=_ANYONE)(predict.predict)
 
 

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 OPSET, ML_OPSET, IR_VERSION = 17, 4, 8  # what runtimes of 2024 and later have
+INT64 = 7  # ONNX's number for the type
 NEEDS_ONNX = "writing an ONNX model needs onnx: pip install 'frith[onnx]'"
+
+Step = Callable[..., Sequence[str]]
+"""Adds to the body of a loop: from the body, the index and the states to the next states."""
 
 
 class Graph:
@@ -47,7 +51,7 @@ class Graph:
         self._constants.append(tensor(np.asarray(value), name))
         return name
 
-    def repeat(self, times: int, states: Sequence[str], step: Callable[..., Sequence[str]]) -> list[str]:
+    def repeat(self, times: int, states: Sequence[str], step: Step) -> list[str]:
         """`states = step(body, i, *states)` for i in range(times); the last states."""
         from onnx import helper
 
@@ -63,7 +67,8 @@ class Graph:
         body.outputs = [described(still, np.bool_, []), *(untyped(name) for name in after)]
         last = [self._fresh("Loop") for _ in states]
         inputs = [self.constant(np.int64(times)), self.constant(True), *states]
-        self._nodes.append(helper.make_node("Loop", inputs, last, name=last[0], body=body._proto("step")))
+        loop = helper.make_node("Loop", inputs, last, name=last[0], body=body._proto("step"))
+        self._nodes.append(loop)
         return last
 
     def model(self, name: str, about: str, facts: dict[str, str]) -> ModelProto:
@@ -73,9 +78,8 @@ class Graph:
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
         graph = self._proto(name)
         graph.initializer.extend(self._constants)
-        model = helper.make_model(
-            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="frith", doc_string=about
-        )
+        model = helper.make_model(graph, opset_imports=opsets, producer_name="frith")
+        model.ir_version, model.doc_string = IR_VERSION, about
         helper.set_model_props(model, facts)
         checker.check_model(model, full_check=True)
         return model

@@ -87,7 +87,7 @@ def _listed_codes(graph: Graph, attribute: Any, names: dict[str, str]) -> str:
     # A long integer that no double equals is met by no double, so it is no key.
     codes = {native(v): c for c, v in enumerate(attribute.values) if native(v) == v}
     codes.setdefault(_SPELLED[kind].missing, attribute.missing_code)
-    keys = np.array([*codes], dtype=kind)
+    keys: NDArray[Any] = np.array([*codes], dtype=kind)
     return graph.op(
         "LabelEncoder",
         names[attribute.name],

@@ -111,6 +111,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if isinstance(X, Engine):
             if y is not None:
                 raise ValueError("an open table has its own labels; pass no y")
+            if (self._declared_domain() if reset else self.domain_) not in (None, X.domain):
+                raise ValueError("the open table has another domain than this learner; use one")
             self.n_features_in_ = len(X.domain.attributes)
             self.feature_names_in_ = np.array(X.domain.names, dtype=object)
             return X

@@ -13,7 +13,7 @@ from frith.forest import Forest
 from frith.kernels import LeafCounts, NodeSizes
 from frith.learners.base import PrivateForestClassifier, forest_of_leaves
 from frith.learners.parameters import one_of, whole
-from frith.scores import MAX_CAP, Criterion, criterion
+from frith.scores import MAX_CAP, criterion
 from frith.trees.allocation import level_shares
 from frith.trees.gain import information_gain
 from frith.trees.growing import Grower
@@ -96,7 +96,8 @@ class ID3Classifier(PrivateForestClassifier):
 
     def _diff_p_id3(self, curator: Curator, grower: Grower, depth: int) -> Forest:
         share = Fraction(1, 2 * (depth + 1))
-        by = self._criterion(curator)
+        known = curator.domain.records is not None
+        by = criterion(self.criterion, curator.records(share) if known else MAX_CAP)
         open_nodes = list(grower.roots)
         for number in range(1, depth + 1):
             level, allowed = grower.level(open_nodes)
@@ -121,9 +122,6 @@ class ID3Classifier(PrivateForestClassifier):
         if not self.prune:
             return forest
         return collapse(forest, splits_that_lower_errors(trees, curator.domain, forest.values))
-
-    def _criterion(self, curator: Curator) -> Criterion:
-        return criterion(self.criterion, curator.domain.records or MAX_CAP)
 
 
 def _least_size(grower: Grower, variance: float) -> float:

@@ -1,0 +1,44 @@
+"""`frith draw`: a saved forest as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frith.cli.console import say_note
+from frith.cli.files import check_output
+from frith.cli.options import ForestFile
+from frith.errors import FrithError
+
+
+def draw(
+    forest: ForestFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A .svg file, or .png with matplotlib.")
+    ],
+    tree: Annotated[
+        int | None, typer.Option(metavar="N", help="Which tree, counted from 0; the first if none.")
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Questions on a path; else as deep as is readable."),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="All trees at a glance.")] = False,
+) -> None:
+    """Draw a tree of a forest, or all of them at a glance. Costs no budget.
+
+    Everything drawn is released: each number with the standard error of its noise, and nodes that
+    have fewer records than noise faded.
+    """
+    from frith.forest import Forest
+
+    if all and (tree is not None or depth is not None):
+        raise ValueError("--all draws every tree at a glance; leave out --tree and --depth")
+    check_output(output, forest)
+    try:
+        Forest.load(forest).draw(output, tree=None if all else tree or 0, max_depth=depth)
+    except ImportError as error:
+        raise FrithError(str(error)) from None
+    say_note(f"the {'forest' if all else 'tree'} is drawn in {output}")

@@ -1,0 +1,117 @@
+"""`frith rules`: what a saved forest says, rule by rule."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frith.cli.console import out, print_json, say, say_note
+from frith.cli.options import ForestFile
+
+if TYPE_CHECKING:
+    from frith.rules import Rule, RuleList
+
+_SHOWN = 20  # rules in a table, unless --top says more
+
+
+class Format(StrEnum):
+    """How rules are printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Sort(StrEnum):
+    """Which rules come first, by the names of `frith.rules.SORTS`."""
+
+    CERTAINTY = "certainty"
+    CONFIDENCE = "confidence"
+    SUPPORT = "support"
+    TREE = "tree"
+
+
+def rules(
+    forest: ForestFile,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", help="The least share of a rule's label."),
+    ] = None,
+    min_support: Annotated[
+        float | None, typer.Option(metavar="N", help="The least noisy number of records.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="Only rules that predict this label.")
+    ] = None,
+    attribute: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only rules that ask about this attribute.")
+    ] = None,
+    leaves: Annotated[bool, typer.Option("--leaves", help="Without sub-rules.")] = False,
+    sort: Annotated[
+        Sort, typer.Option(help="Which come first; certainty is confidence less its noise.")
+    ] = Sort.CERTAINTY,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help=f"At most so many; {_SHOWN} in a table, else all."),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="How to print them.")] = Format.TABLE,
+) -> None:
+    """Print a forest's rules and sub-rules, with their noise. Costs no budget.
+
+    A rule is the path to a leaf, a sub-rule the path to any node above one. Numbers are as
+    released; ± is the standard error of their noise, and a rule with less support than that is
+    mostly noise.
+    """
+    from frith.forest import Forest
+
+    found = Forest.load(forest).rules(
+        min_confidence=min_confidence,
+        min_support=min_support,
+        label=label,
+        attribute=attribute,
+        leaves_only=leaves,
+        sort=sort.value,
+    )
+    if top is None and format is Format.TABLE:
+        top = _SHOWN
+    _print(found[:top], format)
+    if len(found) > (top or len(found)):
+        say_note(f"{len(found):,} rules in all; --top shows more of them.")
+
+
+def _print(rules: RuleList, format: Format) -> None:
+    if format is Format.JSON:
+        print_json(rules.to_json())
+    elif format is Format.CSV:
+        typer.echo(rules.to_frame().to_csv(index=False, lineterminator="\n"), nl=False)
+    elif format is Format.MARKDOWN:
+        typer.echo(rules.to_markdown(), nl=False)
+    elif len(rules):
+        _print_table(rules)
+    else:
+        say("no rule is left; ask for less")
+
+
+def _print_table(rules: RuleList) -> None:
+    from rich.table import Table
+
+    grid = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    grid.add_column("confidence", justify="right", no_wrap=True)
+    grid.add_column("support", justify="right", no_wrap=True)
+    grid.add_column(rules.nodes.forest.domain.label.name, style="bold")
+    grid.add_column("rule")
+    for rule in rules:
+        grid.add_row(*_cells(rule), style="dim" if rule.support < rule.support_error else "")
+    out().print(grid)
+
+
+def _cells(rule: Rule) -> list[str]:
+    from frith.domain import spelling
+    from frith.rules import percent, plus_minus, printable
+
+    share = f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}"
+    support = plus_minus(rule.support, rule.support_error)
+    return [share, support, printable(spelling(rule.label)), rule.text]
