@@ -96,7 +96,7 @@ class Condition:
     def _interval(self, name: str, a: Numeric) -> str:
         if self.low >= a.cells:
             return f"{name} is missing"
-        low, high = (None if b is None else _rounded(b, a) for b in self.bounds)
+        low, high = (_edge(a, c) if 0 < c < a.cells else None for c in (self.low, self.high))
         if low is None and high is None:
             return f"{name} is {'anything' if self.high >= a.size else 'known'}"
         if high is None:
@@ -109,11 +109,12 @@ def printable(text: str) -> str:
     return text if text.isprintable() and text.strip() == text != "" else repr(text)
 
 
-def _rounded(edge: float, attribute: Numeric) -> str:
-    """An edge of the grid with as few digits as tell it from its neighbors."""
-    gaps = np.abs(attribute.edges - edge)
-    span = attribute.high - attribute.low
-    near = np.min(gaps[gaps > 0], initial=span) / 10
+@functools.lru_cache(maxsize=2**14)
+def _edge(attribute: Numeric, cut: int) -> str:
+    """The edge of the grid at a cut with as few digits as tell it from its neighbors."""
+    edge = attribute.edges[cut - 1].item()
+    around = [attribute.low, *attribute.edges[max(0, cut - 2) : cut + 1], attribute.high]
+    near = min(abs(other - edge) for other in around if other != edge) / 10
     texts = (f"{edge:.{digits}g}" for digits in range(1, 18))
     text = next(t for t in texts if abs(float(t) - edge) <= near)
     return spelling(float(text)) if abs(edge) < 1e15 else text
@@ -214,14 +215,16 @@ class Nodes:
     @functools.cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]:
         trees, branches = self.forest.trees, branch_counts(self.forest.domain)
-        parent, tree = np.full((2, trees.n_nodes), -1)
+        parent, tree, order = np.full((3, trees.n_nodes), -1)
         level, number = trees.roots.astype(np.int64), np.arange(trees.n_trees)
         above = np.full(trees.n_trees, -1)
         levels = []
         while len(level):
-            if len(np.unique(level)) < len(level) or np.any(tree[level] >= 0):
-                raise FormatError("the forest has a node that two paths reach; no tree has one")
+            is_new = tree[level] < 0
             parent[level], tree[level] = above, number
+            order[level] = np.arange(len(level))
+            if not is_new.all() or np.any(order[level] != np.arange(len(level))):
+                raise FormatError("the forest has a node that two paths reach; no tree has one")
             levels.append(level)
             inner = level[trees.attribute[level] >= 0]
             counts = branches[trees.attribute[inner]]
@@ -235,7 +238,9 @@ class Nodes:
         """How many nodes each node's subtree has, itself among them."""
         sizes = np.ones(len(self.parent), dtype=np.int64)
         for level in self.levels[:0:-1]:
-            np.add.at(sizes, self.parent[level], sizes[level])
+            above = self.parent[level]  # siblings stand side by side
+            first = np.flatnonzero(np.diff(above, prepend=-1))
+            sizes[above[first]] += np.add.reduceat(sizes[level], first)
         return sizes
 
     @functools.cached_property
@@ -251,7 +256,7 @@ class Nodes:
     def support_error(self) -> NDArray[np.float64]:
         return np.sqrt(self.forest.domain.n_labels * self.forest.variance)
 
-    @property
+    @functools.cached_property
     def is_faint(self) -> NDArray[np.bool_]:
         """Where the support is under its noise."""
         return self.support < self.support_error
@@ -354,10 +359,11 @@ class RuleList(Sequence[Rule]):
         """A pandas DataFrame, one row a rule."""
         import pandas as pd
 
+        rules = list(self)
         return pd.DataFrame(
             {
-                "rule": [rule.text for rule in self],
-                "label": [rule.label for rule in self],
+                "rule": [rule.text for rule in rules],
+                "label": [rule.label for rule in rules],
                 **{name: getattr(self.nodes, name)[self.chosen] for name in _FIGURES},
                 "is_leaf": self.nodes.forest.trees.attribute[self.chosen] < 0,
                 "tree": self.nodes.tree[self.chosen],

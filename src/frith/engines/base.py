@@ -33,16 +33,22 @@ class Engine(ABC):
         self.threads = max(1, threads or available_threads())
 
     @abstractmethod
-    def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
-        """The table's batches, with at least these attributes encoded."""
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        """`kernel.add(batch, out)` over all batches; zeros of `kernel.shape` if there are none."""
 
     def derive(self, column: ColumnKernel) -> None:  # noqa: B027 - an engine may have no room
         """Keep a derived column for later passes, where there is room; others recompute it."""
 
+
+class LocalEngine(Engine):
+    """Records that pass through this process, counted on its threads."""
+
+    @abstractmethod
+    def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
+        """The table's batches, with at least these attributes encoded."""
+
     def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
-        """`kernel.add(batch, out)` over all batches; zeros of `kernel.shape` if there are none."""
-        needed = {*kernel.attributes, *(a for column in kernel.derived for a in column.attributes)}
-        tasks = self.tasks(tuple(sorted(needed)))
+        tasks = self.tasks(needed_attributes(kernel))
         lock = threading.Lock()
 
         def work() -> NDArray[np.int64]:
@@ -52,14 +58,24 @@ class Engine(ABC):
                     task = next(tasks, None)
                 if task is None:
                     return out
-                batch = task()
-                for column in kernel.derived:
-                    if column not in batch.derived:
-                        batch.derived[column] = column.compute(batch)
-                kernel.add(batch, out)
+                add_batch(kernel, task(), out)
 
         if self.threads == 1:
             return work()
         with ThreadPoolExecutor(self.threads) as pool:
             workers = [pool.submit(work) for _ in range(self.threads)]
             return np.sum([w.result() for w in workers], axis=0, dtype=np.int64)
+
+
+def needed_attributes(kernel: Kernel) -> tuple[int, ...]:
+    """The attributes a pass has to encode, for the kernel and for the columns it derives."""
+    derived = (a for column in kernel.derived for a in column.attributes)
+    return tuple(sorted({*kernel.attributes, *derived}))
+
+
+def add_batch(kernel: Kernel, batch: Batch, out: NDArray[np.int64]) -> None:
+    """Add one batch to `out`, after computing the derived columns that it does not have yet."""
+    for column in kernel.derived:
+        if column not in batch.derived:
+            batch.derived[column] = column.compute(batch)
+    kernel.add(batch, out)

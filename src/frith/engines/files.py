@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
 from frith.encoding import readable, unreadable
@@ -51,15 +52,23 @@ class FileEngine(StreamEngine):
         """One pass over the raw records. Reader errors may quote a cell, so they are not shown."""
         self._check_pins()
         try:
-            for part in self._parts:
-                yield from part.to_batches(
-                    columns=columns, batch_size=self._rows, batch_readahead=4, fragment_readahead=1
-                )
+            for file, part in zip(self._files, self._parts, strict=True):
+                yield from self._batches(file, part, columns)
         except (pa.ArrowException, OSError):
             raise SourceError(
                 f"reading {_named(self._files)} failed part-way; check that every file is whole"
             ) from None
         self._check_pins()
+
+    def _batches(self, file: str, part: ds.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if _format_of(self._files) != "parquet":
+            yield from part.to_batches(
+                columns=columns, batch_size=self._rows, batch_readahead=4, fragment_readahead=1
+            )
+            return
+        # a dataset would decode whole row groups, and several of them ahead
+        with pq.ParquetFile(file, read_dictionary=_categorical_names(self.domain)) as opened:
+            yield from opened.iter_batches(batch_size=self._rows, columns=columns)
 
     def raw_bytes(self) -> int:
         return sum(size for size, _, _ in self._pins)
@@ -142,11 +151,15 @@ def _header_alone(file: str) -> ds.Dataset | None:
     return ds.dataset(pyarrow.csv.read_csv(io.BytesIO(line + b"\n")))
 
 
+def _categorical_names(domain: Domain) -> list[str]:
+    """What Parquet reads as a dictionary of few values, if it is text."""
+    return [a.name for a in (*domain.attributes, domain.label) if isinstance(a, Categorical)]
+
+
 def _file_format(kind: str, domain: Domain) -> Any:
     names = required_columns(domain)
     if kind == "parquet":
-        texts = [a.name for a in (*domain.attributes, domain.label) if isinstance(a, Categorical)]
-        return ds.ParquetFileFormat(dictionary_columns=texts)
+        return ds.ParquetFileFormat(dictionary_columns=_categorical_names(domain))
     if kind == "csv":
         return ds.CsvFileFormat(
             parse_options=pyarrow.csv.ParseOptions(

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.encoding import Batch, Columns, chunked, columns_of, encode_records
-from frith.engines.base import Engine, Task
+from frith.engines.base import LocalEngine, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError
 from frith.kernels import ColumnKernel
@@ -21,7 +20,7 @@ from frith.kernels import ColumnKernel
 _ROWS = 65_536
 
 
-class MemoryEngine(Engine):
+class MemoryEngine(LocalEngine):
     """A DataFrame, an Arrow table, or an array whose columns follow the domain.
 
     Labels come from `y`, or from the table's own label column. Nothing is encoded before the first
@@ -75,7 +74,7 @@ def required_columns(domain: Domain) -> tuple[str, ...]:
 
 
 def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
-    is_array = not hasattr(table, "columns") and not isinstance(table, pa.RecordBatch)
+    is_array = not hasattr(table, "columns") and not hasattr(table, "__arrow_c_stream__")
     if is_array and domain.person is not None:
         raise DataError("an array has no person column; pass a DataFrame or an Arrow table")
     names = domain.names if y is not None else (*domain.names, domain.label.name)

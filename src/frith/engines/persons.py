@@ -29,13 +29,22 @@ def encode_with_persons(columns: Columns, domain: Domain) -> tuple[Batch, NDArra
 
 def bound_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> Batch:
     """The batch with at most m records of each person; all records of a person must be in it."""
+    kept = kept_records(batch, digests, domain)
+    return Batch(batch.codes[kept], batch.labels[kept])
+
+
+def kept_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> NDArray[np.int64]:
+    """Which records are kept of each person: the m smallest.
+
+    The smallest of a union are the smallest of what its parts kept, so a person's records may
+    first be bounded part by part.
+    """
     assert domain.person is not None
     hashes = np.empty(len(batch), dtype=np.uint64)
     seed = np.frombuffer(_key(domain)[:8], dtype="<u8")[0]
     _hash_records(seed, digests, batch.codes, batch.labels, hashes)
     order = np.lexsort((*batch.codes.T, batch.labels, hashes, *digests.T))
-    kept = order[_rank_in_runs(digests[order]) < domain.person.records]
-    return Batch(batch.codes[kept], batch.labels[kept])
+    return order[_rank_in_runs(digests[order]) < domain.person.records]
 
 
 def _key(domain: Domain) -> bytes:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from frith.domain import Domain
 from frith.encoding import Batch, columns_of, encode_records
-from frith.engines.base import Engine, Task
+from frith.engines.base import LocalEngine, Task
 from frith.engines.memory import required_columns
 from frith.engines.persons import bound_records, encode_with_persons
 
@@ -23,7 +23,7 @@ BATCH_ROWS = 131_072
 BUCKET_BYTES = 2**26  # of raw records for each bucket of persons
 
 
-class StreamEngine(Engine):
+class StreamEngine(LocalEngine):
     """Records that pass by as Arrow batches: each pass encodes what it needs and forgets it.
 
     Where the domain names a person, the first pass makes an encoded copy bounded per person in

@@ -1,0 +1,214 @@
+"""Records in a DuckDB file, or in Parquet files that DuckDB reads, streamed as Arrow batches."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import tempfile
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from frith.domain import Domain
+from frith.engines.sql import AGAIN, DatabaseEngine, Found, bare, quoted, row_by_row
+from frith.engines.stream import BATCH_ROWS
+from frith.engines.urls import Selection, duckdb_table
+from frith.errors import SourceError
+
+NEEDS_DUCKDB = "reading a DuckDB table needs duckdb: pip install 'frith[duckdb]'"
+_MEMORY = "2GiB"  # of cached blocks, joins and sorts; what does not fit goes to a private folder
+_AS_IT_IS = {
+    "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger",
+    "ubigint", "float", "double", "decimal", "varchar", "blob", "enum", "uuid", "null",
+}  # fmt: skip
+_AS_TEXT = {"hugeint", "uhugeint", "bignum"}  # by their digits: Arrow has no integers that long
+
+
+class DuckDBEngine(DatabaseEngine):
+    """A table, a view or a query of a DuckDB file, opened for reading alone.
+
+    The file and every Parquet file that a query names are pinned when the engine is opened; a pass
+    that finds one changed fails. DuckDB may open no other file, so a view that reads files is
+    refused: name the files in a query. While the engine is open, DuckDB lets no other process
+    write to the database.
+    """
+
+    def __init__(
+        self, url: str, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS
+    ):
+        super().__init__(domain, threads, rows)
+        source = duckdb_table(url)
+        file = _existing(source.files)
+        self._named = f"{source.selection} of {file}" if file else str(source.selection)
+        self._connection = _connect()
+        weakref.finalize(self, self._connection.close)
+        self._files: list[Path] = []
+        with self.quietly(f"DuckDB cannot open {self._named}"):
+            self._open(source.selection, file)
+        self._pins = _look(self._files)
+
+    def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
+        reader = self._connection.sql(sql).to_arrow_reader(self._rows)
+        until.callback(reader.close)
+        return reader
+
+    def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        self._check_pins()
+        yield from super().scan(columns)
+        self._check_pins()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _open(self, chosen: Selection, file: Path | None) -> None:
+        query = None if chosen.query is None else bare(chosen.query)
+        allowed = [] if query is None else self._named_in(query)
+        with self.quietly(
+            f"{file} cannot be opened: it is no DuckDB file of this version, or it is being "
+            "written to; close it elsewhere first"
+        ):
+            database = self._attach(file, allowed)
+        if query is not None:
+            relation = f"({query}\n)"
+            self.assumptions = row_by_row("query's result")
+        else:
+            relation = self._relation(database, chosen.schema or "main", chosen.table or "")
+        with self.quietly(
+            f"DuckDB cannot make sense of {self._named}: something in it has another name, or it "
+            "reads files otherwise than by FROM 'name.parquet'"
+        ):
+            columns = self._connection.sql(query or f"FROM {relation}")
+            found = [*zip(columns.columns, columns.types, strict=True)]
+        self.select_from(relation, [Found(name, str(kind), _form(kind)) for name, kind in found])
+
+    def _named_in(self, query: str) -> list[str]:
+        """Pin the Parquet files that a query reads; what DuckDB has to be allowed for them.
+
+        Parquet alone: DuckDB guesses the types of CSV and JSON from some records, and then fails
+        on others.
+        """
+        with self.quietly("DuckDB cannot read the query; it must be one SELECT"):
+            names = [n for n in _tables(self._connection, query) if n.lower().endswith(".parquet")]
+        patterns = [str(Path(name).absolute()) for name in names]
+        files = [f for pattern in patterns for f in sorted(glob.glob(pattern, recursive=True))]
+        self._files += map(Path, files)
+        return [*names, *patterns, *files]
+
+    def _attach(self, file: Path | None, allowed: list[str]) -> str:
+        """Open the file beside an empty database, close every other door, begin the transaction.
+
+        A database of our own, and the file attached to it: another connection of this process to
+        the same file would share its settings.
+        """
+        run = self._connection.execute
+        spill = tempfile.TemporaryDirectory(prefix="frith-")
+        weakref.finalize(self, spill.cleanup)
+        name = "memory"
+        if file is not None:
+            self._files += [file, file.with_name(f"{file.name}.wal")]
+            alias = f" AS {quoted('memory_db')}" if file.stem.lower() == "memory" else ""
+            path = str(file).replace("'", "''")
+            run(f"ATTACH '{path}'{alias} (TYPE duckdb, READ_ONLY)")
+            attached = "SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL"
+            ((name,),) = run(attached).fetchall()
+            run(f"USE {quoted(name)}")
+        run("SET temp_directory = ?", [spill.name])
+        run("SET memory_limit = ?", [_MEMORY])
+        run("SET threads = ?", [self.threads])
+        run("SET enable_progress_bar = false")
+        run("SET allowed_paths = ?", [allowed])
+        run("SET enable_external_access = false")
+        run("SET lock_configuration = true")
+        self._connection.begin()
+        return str(name)
+
+    def _relation(self, database: str, schema: str, table: str) -> str:
+        with self.quietly(f"{self._named} cannot be looked up"):
+            kinds = self._connection.execute(
+                "SELECT table_type FROM information_schema.tables "
+                "WHERE table_catalog = ? AND table_schema = ? AND table_name = ?",
+                [database, schema, table],
+            ).fetchall()
+            if not kinds:
+                raise SourceError(f"there is no {self._named}; names are taken letter by letter")
+        if kinds[0][0] != "BASE TABLE":
+            self.assumptions = row_by_row("view")
+        return f"{quoted(schema)}.{quoted(table)}"
+
+    def _check_pins(self) -> None:
+        if _look(self._files) != self._pins:
+            raise SourceError(
+                f"a file of {self._named} changed while it was being read; open it again: {AGAIN}"
+            )
+
+
+def _connect() -> Any:
+    """An empty database that brings in nothing by itself: no extension, no variable of Python's."""
+    try:
+        import duckdb
+    except ImportError:
+        raise ImportError(NEEDS_DUCKDB) from None
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "python_enable_replacements": False,
+            "autoload_known_extensions": False,
+            "autoinstall_known_extensions": False,
+            "allow_persistent_secrets": False,
+        },
+    )
+
+
+def _existing(files: tuple[Path, ...]) -> Path | None:
+    found = {f.absolute() for f in files if f.is_file()}
+    if files and not found:
+        raise SourceError(f"there is no DuckDB file at {' or '.join(map(str, files))}")
+    if len(found) > 1:
+        raise SourceError(
+            f"the URL may mean {' or '.join(map(str, sorted(found)))}; write four slashes before "
+            "an absolute path, and /./ before a relative one"
+        )
+    return found.pop() if found else None
+
+
+def _tables(connection: Any, query: str) -> list[str]:
+    """The unqualified table names in a query, which has to be one SELECT."""
+    import duckdb
+
+    kinds = [statement.type for statement in duckdb.extract_statements(query)]
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise SourceError("a query must be one SELECT, and no other statement before or after it")
+    ((tree,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    parts, names = [json.loads(tree)], []
+    for part in parts:
+        if isinstance(part, dict):
+            if part.get("type") == "BASE_TABLE" and not part["schema_name"]:
+                names.append(part["table_name"])
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+    return names
+
+
+def _form(kind: Any) -> str | None:
+    if kind.id in _AS_TEXT:
+        return "CAST({} AS VARCHAR)"
+    return "{}" if kind.id in _AS_IT_IS else None
+
+
+def _look(files: list[Path]) -> list[tuple[int, int, int] | None]:
+    """Size, time and number of each file; None for one that is not there, such as a log."""
+    return [
+        (s.st_size, s.st_mtime_ns, s.st_ino) if (s := _stat(f)) is not None else None for f in files
+    ]
+
+
+def _stat(file: Path) -> Any:
+    try:
+        return file.stat()
+    except OSError:
+        return None

@@ -1,0 +1,438 @@
+"""Records in a Spark table: a task counts its own partition, and only sums reach the driver.
+
+A pass is one job of map and reduce. Each map task encodes the Arrow batches of its partition, lets
+the kernel count them into one array, and sends that array on in slices; each reduce task adds up
+the slices it is sent; the driver adds up what is left. Noise is the curator's: it is drawn once,
+from the whole sum, on the driver.
+
+No record counts twice and none is lost, whatever fails on the way:
+
+- A task's answer is a function of its partition. A task that fails, is killed, or is overtaken by
+  a speculative copy of itself leaves nothing behind: Spark takes the output of exactly one
+  successful attempt for every partition of a stage, also of those written before a failure.
+- When an executor is lost with the output of tasks that had succeeded, Spark runs those again.
+  They give the same sums, because a partition gives the same rows: files are pinned, and what
+  else the plan does is an assumption. (Rows that depend on `rand()`, on an unordered `limit` or on
+  a source that moves are the caller's to write down first.)
+- Slices go to reducers by their own number and that of their partition, which repeat with it;
+  and the total does not depend on where a slice was added, since integers add up in any order.
+- A partition without counted records sends nothing, and a table without any gives zeros.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import re
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+import frith
+from frith.domain import Domain
+from frith.encoding import Batch, columns_of, encode_records, unreadable
+from frith.engines.base import Engine, add_batch, needed_attributes
+from frith.engines.memory import required_columns
+from frith.engines.persons import encode_with_persons, kept_records
+from frith.errors import DataError, SourceError
+from frith.kernels import Kernel
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+URLS = ("spark+parquet:", "spark+orc:", "spark+table:")
+
+SLICE_CELLS = 2**15
+"""Sums travel in slices of so many cells, 256 KB each."""
+_WAYS = 64  # the slices of small sums are shared out among up to so many reducers
+_BLOCK_BYTES = 2**20  # of encoded records in one cell of a bounded copy
+_GATHERED_ROWS = 65_536  # Spark's batches of 10,000 rows are joined before they are encoded
+
+SUMS = "slice int, way int, sums binary"
+ADDED = "slice int, sums binary"
+PERSONS = "person binary, record binary"
+RECORDS = "records binary"
+
+_GONE = ("gone",)
+
+Batches = Iterator[pa.RecordBatch]
+Work = Callable[[Batches], Batches]
+
+
+class SparkEngine(Engine):
+    """A Spark DataFrame, of a session in this process or (Spark Connect) on a server.
+
+    Every pass runs the table's plan again and reads the columns it needs; cache the DataFrame if
+    there is room. Files that the plan reads are pinned when the engine is opened, by size and
+    time; a pass that finds one changed fails. Derived columns are recomputed. What a task sends is
+    at most the sums it was asked for, whatever the number of its records.
+
+    Where the domain names a person, the first pass makes a copy of encoded records, bounded per
+    person, that later passes read. To bring a person's records together they are shuffled between
+    executors by a digest of the person, after each task has bounded its own; the copy is kept in
+    the executors' memory and on their disks. This is the only case in which records travel, and
+    none reaches the driver. The copy has `spark.sql.shuffle.partitions` partitions, each of which
+    has to fit into the memory of a Python worker.
+
+    Workers run the Python that `PYSPARK_PYTHON` names, with this version of frith installed.
+    """
+
+    def __init__(self, frame: DataFrame, domain: Domain, threads: int | None = None):
+        super().__init__(domain, threads)
+        self._places = _check_columns(frame, domain)
+        # Own names: Spark's lookup ignores case and reads dots and quotes as syntax.
+        self._frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+        self._session = frame.sparkSession
+        self._files = _input_files(frame)
+        self._pins = self._look()
+        if _GONE in self._pins:
+            raise SourceError("a file behind the Spark table cannot be found")
+        self._bounded: DataFrame | None = None
+        self._lock = threading.Lock()
+        self.assumptions = ("the Spark table gives the same rows whenever it is read",)
+        _check_workers(self._session)
+
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        n_slices = -(-math.prod(kernel.shape) // SLICE_CELLS)
+        frame, records = self._source(needed_attributes(kernel))
+        count = functools.partial(
+            count_partition, kernel=kernel, records=records, ways=max(1, _WAYS // max(1, n_slices))
+        )
+        sums = self._map(frame, count, SUMS).repartition("slice", "way")
+        parts = self._run(self._map(sums, add_slices, ADDED))
+        out = np.zeros(kernel.shape, dtype=np.int64)
+        for batch in parts.to_batches():
+            for place, part in _slices_in(batch):
+                out.reshape(-1)[place * SLICE_CELLS :][: len(part)] += part
+        return out
+
+    def _map(self, frame: DataFrame, work: Work, schema: str) -> DataFrame:
+        """The rows that `work` makes of each partition of `frame`; nothing runs yet."""
+        return frame.mapInArrow(work, schema)
+
+    def _source(self, attributes: tuple[int, ...]) -> tuple[DataFrame, Callable[..., Batch]]:
+        """What a pass reads, and how to make encoded records of its batches."""
+        if self.domain.person is not None:
+            with self._lock:
+                if self._bounded is None:
+                    self._bounded = self._bound_persons()
+            return self._bounded, functools.partial(unpack_records, domain=self.domain)
+        names = [*(self.domain.names[a] for a in attributes), self.domain.label.name]
+        encode = functools.partial(
+            encode_batch, names=names, domain=self.domain, attributes=attributes
+        )
+        return self._columns(names), encode
+
+    def _columns(self, names: list[str]) -> DataFrame:
+        return self._frame.select(*(f"c{self._places[name]}" for name in names))
+
+    def _bound_persons(self) -> DataFrame:
+        from pyspark import StorageLevel
+
+        names = list(required_columns(self.domain))
+        deal = functools.partial(deal_persons, names=names, domain=self.domain)
+        # A stated number, so that Spark plans no other: it may neither split nor merge them.
+        shares = _number(self._session.conf.get("spark.sql.shuffle.partitions"), 200)
+        dealt = self._map(self._columns(names), deal, PERSONS).repartition(shares, "person")
+        bound = functools.partial(bound_partition, domain=self.domain)
+        copy = self._map(dealt, bound, RECORDS).persist(StorageLevel.MEMORY_AND_DISK)
+        weakref.finalize(self, _let_go, copy).atexit = False
+        return copy
+
+    def _run(self, frame: DataFrame) -> pa.Table:
+        """Have Spark do it. Its errors may quote a cell, so they are not shown."""
+        self._check_pins()
+        try:
+            table = frame.toArrow()
+        except Exception:  # noqa: BLE001 - a fault of the cluster, the plan or a file
+            table = None
+        self._check_pins()
+        if table is None:
+            raise SourceError(
+                "a Spark job failed part-way; Spark's own log says why, and may quote records"
+            )
+        return table
+
+    # -- pins ----------------------------------------------------------------------------------
+
+    def _look(self) -> list[tuple[Any, ...]]:
+        if all(urlsplit(f).scheme == "file" for f in self._files) and not _is_remote(self._session):
+            return [_stat(f) for f in self._files]
+        return _list_remote(self._session, self._files)
+
+    def _check_pins(self) -> None:
+        if self._look() != self._pins:
+            raise SourceError(
+                "a file behind the Spark table changed while it was being read; open the table "
+                "again: a new reading is a new fit and a new charge"
+            )
+
+
+def open_url(url: str, domain: Domain, threads: int | None = None) -> SparkEngine:
+    """A table of the active Spark session, or of one started with Spark's own settings."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    kind, place = url.removeprefix("spark+").split(":", 1)
+    session = SparkSession.builder.getOrCreate()
+    try:
+        frame = getattr(session.read, kind)(place)
+    except Exception:  # noqa: BLE001 - whatever it is called, there is no such table
+        raise SourceError(f"Spark finds no {kind} table at {place}") from None
+    return SparkEngine(frame, domain, threads)
+
+
+def is_frame(source: object) -> bool:
+    """Whether it is a Spark DataFrame, told without loading Spark."""
+    names = [(kind.__module__, kind.__name__) for kind in type(source).__mro__]
+    return any(m.startswith("pyspark.sql") and n == "DataFrame" for m, n in names)
+
+
+# -- in the workers ----------------------------------------------------------------------------
+
+
+def count_partition(
+    batches: Batches, kernel: Kernel, records: Callable[..., Batch], ways: int
+) -> Batches:
+    """Map: the sums over one partition, in slices, those without a count left out."""
+    from pyspark import TaskContext
+
+    out = np.zeros(kernel.shape, dtype=np.int64)
+    for rows in _gathered(batches):
+        add_batch(kernel, records(rows), out)
+    task = TaskContext.get()
+    way = task.partitionId() % ways if task is not None else 0
+    flat = out.reshape(-1)
+    for place in range(-(-len(flat) // SLICE_CELLS)):
+        part = flat[place * SLICE_CELLS :][:SLICE_CELLS]
+        if part.any():
+            yield _batch(
+                slice=pa.array([place], pa.int32()),
+                way=pa.array([way], pa.int32()),
+                sums=pa.array([part.astype("<i8").tobytes()], pa.binary()),
+            )
+
+
+def add_slices(batches: Batches) -> Batches:
+    """Reduce: the sum of all slices with the same place."""
+    sums: dict[int, NDArray[np.int64]] = {}
+    for batch in batches:
+        for place, part in _slices_in(batch):
+            sums[place] = part + sums.get(place, 0)
+    for place, part in sums.items():
+        yield _batch(
+            slice=pa.array([place], pa.int32()),
+            sums=pa.array([part.astype("<i8").tobytes()], pa.binary()),
+        )
+
+
+def encode_batch(
+    rows: pa.Table, names: list[str], domain: Domain, attributes: tuple[int, ...]
+) -> Batch:
+    """Raw rows, in columns of these names."""
+    return encode_records(columns_of(rows.rename_columns(names))[0], domain, attributes)[0]
+
+
+def deal_persons(batches: Batches, names: list[str], domain: Domain) -> Batches:
+    """Encoded records with the digests of their persons, bounded as far as one batch can tell."""
+    for rows in _gathered(batches):
+        batch, digests = encode_with_persons(columns_of(rows.rename_columns(names))[0], domain)
+        kept = kept_records(batch, digests, domain)
+        yield _batch(
+            person=_cells(digests[kept].astype("<u8").view(np.uint8)),
+            record=_cells(_packed(Batch(batch.codes[kept], batch.labels[kept]))),
+        )
+
+
+def bound_partition(batches: Batches, domain: Domain) -> Batches:
+    """At most m records of each person, packed side by side; every person is in one partition."""
+    arrived = list(batches)
+    if not arrived:
+        return
+    rows = pa.Table.from_batches(arrived)
+    persons = np.concatenate([_bytes(c) for c in rows.column("person").chunks])
+    batch = unpack_records(rows.select(["record"]), domain)
+    kept = kept_records(batch, persons.view("<u8").reshape(-1, 4), domain)
+    packed = _packed(Batch(batch.codes[kept], batch.labels[kept]))
+    step = max(1, _BLOCK_BYTES // packed.shape[1])
+    for start in range(0, len(packed), step):
+        block = packed[start : start + step].tobytes()
+        yield _batch(records=pa.array([block], pa.binary()))
+
+
+def unpack_records(rows: pa.Table, domain: Domain) -> Batch:
+    """Records as `_packed` wrote them, one or many to a cell of the only column."""
+    width = len(domain.attributes) * domain.code_type.itemsize
+    chunks = [_bytes(chunk) for chunk in rows.column(0).chunks]
+    flat = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.uint8)
+    packed = flat.reshape(-1, width + domain.label_type.itemsize)
+    codes = np.ascontiguousarray(packed[:, :width]).view(domain.code_type.newbyteorder("<"))
+    labels = np.ascontiguousarray(packed[:, width:]).view(domain.label_type.newbyteorder("<"))
+    return Batch(codes, labels[:, 0])
+
+
+def _packed(batch: Batch) -> NDArray[np.uint8]:
+    """Each record as bytes: its codes, then its label."""
+    codes = np.ascontiguousarray(batch.codes, dtype=batch.codes.dtype.newbyteorder("<"))
+    labels = np.ascontiguousarray(batch.labels, dtype=batch.labels.dtype.newbyteorder("<"))
+    width = codes.shape[1] * codes.itemsize
+    return np.hstack(
+        [
+            codes.view(np.uint8).reshape(-1, width),
+            labels.view(np.uint8).reshape(-1, labels.itemsize),
+        ]
+    )
+
+
+def _gathered(batches: Batches) -> Iterator[pa.Table]:
+    """Batches joined into larger ones, since each costs some time of its own."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(b.num_rows for b in waiting) >= _GATHERED_ROWS:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _slices_in(batch: pa.RecordBatch) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    places = batch.column("slice").to_pylist()
+    for place, sums in zip(places, batch.column("sums"), strict=True):
+        yield place, np.frombuffer(sums.as_buffer(), dtype="<i8")
+
+
+def _batch(**columns: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _cells(rows: NDArray[np.uint8]) -> pa.Array:
+    """One binary cell a row."""
+    cells = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(rows.shape[1]), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]
+    )
+    return cells.cast(pa.binary())
+
+
+def _bytes(cells: pa.Array) -> NDArray[np.uint8]:
+    """All cells of a binary array, one after the other."""
+    cells = cells.cast(pa.large_binary())
+    _, offsets, values = cells.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[cells.offset : cells.offset + len(cells) + 1]
+    if len(cells) == 0 or values is None:
+        return np.empty(0, dtype=np.uint8)
+    return np.frombuffer(values, dtype=np.uint8)[ends[0] : ends[-1]]
+
+
+# -- at the door -------------------------------------------------------------------------------
+
+
+def _check_columns(frame: DataFrame, domain: Domain) -> dict[str, int]:
+    """Where each declared column is; names and types only, no record."""
+    from pyspark.sql import types as t
+
+    if frame.isStreaming:
+        raise DataError("a streaming table has no end; write it down and open that")
+    readable = (
+        t.StringType, t.CharType, t.VarcharType, t.BinaryType, t.BooleanType, t.ByteType,
+        t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
+        t.NullType,
+    )  # fmt: skip
+    fields = frame.schema.fields
+    places = {}
+    for name in required_columns(domain):
+        found = [i for i, field in enumerate(fields) if field.name == name]
+        if len(found) != 1:
+            has = f"{len(found)} columns" if found else "no column"
+            raise DataError(f"the Spark table has {has} {name!r}, which the domain declares")
+        if not isinstance(fields[found[0]].dataType, readable):
+            raise DataError(unreadable(name, fields[found[0]].dataType.simpleString()))
+        places[name] = found[0]
+    return places
+
+
+_checked: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+
+
+def _check_workers(session: SparkSession) -> None:
+    """Once a session, before anything is charged: workers have this frith."""
+    if session in _checked:
+        return
+    if not _is_remote(session) and "PYSPARK_PYTHON" not in os.environ:
+        context = session.sparkContext
+        if str(context.master).startswith("local") and context.pythonExec == "python3":
+            context.pythonExec = sys.executable  # workers of this machine, in this environment
+    try:
+        probe = session.range(0, 1, 1, 1).mapInArrow(_installed, "version string").toArrow()
+        versions = probe.column(0).to_pylist()
+    except Exception:  # noqa: BLE001 - no Python there, or no frith for it
+        versions = []
+    if versions != [_version()]:
+        raise SourceError(
+            f"Spark's workers cannot run frith {_version()}; install it there and let "
+            "PYSPARK_PYTHON name that Python, of this version, before the session starts"
+        )
+    _checked.add(session)
+
+
+def _installed(batches: Batches) -> Batches:
+    for _ in batches:
+        yield _batch(version=pa.array([_version()]))
+
+
+def _version() -> str:
+    return f"{frith.__version__} (Python {sys.version_info[0]}.{sys.version_info[1]})"
+
+
+def _is_remote(session: SparkSession) -> bool:
+    """Whether it is Spark Connect: a client without a Java process of its own."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def _input_files(frame: DataFrame) -> list[str]:
+    try:
+        return sorted(set(frame.inputFiles()))
+    except Exception:  # noqa: BLE001 - whatever is wrong with the plan
+        raise SourceError(
+            "Spark cannot plan a reading of the table; Spark's log says why"
+        ) from None
+
+
+def _stat(uri: str) -> tuple[Any, ...]:
+    try:
+        stat = Path(unquote(urlsplit(uri).path)).stat()
+    except OSError:
+        return _GONE
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+
+
+def _list_remote(session: SparkSession, files: list[str]) -> list[tuple[Any, ...]]:
+    """Sizes and times as Spark sees them, without reading what is in the files."""
+    if not files:
+        return []
+    reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    try:
+        paths = [re.sub(r"([\\*?\[\]{}])", r"\\\1", unquote(f)) for f in files]  # no patterns
+        listed = reader.load(paths).select("path", "length", "modificationTime").collect()
+    except Exception:  # noqa: BLE001 - a file is gone, or its store out of reach
+        return [_GONE]
+    return sorted(tuple(row) for row in listed)
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    return int(text) if text is not None and text.isdigit() else otherwise
+
+
+def _let_go(copy: DataFrame) -> None:
+    with contextlib.suppress(Exception):  # the session may have ended before
+        copy.unpersist()

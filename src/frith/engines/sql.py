@@ -1,0 +1,134 @@
+"""What engines of databases share: one connection, one transaction, one pass at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.encoding import unreadable
+from frith.engines.memory import required_columns
+from frith.engines.stream import BATCH_ROWS, StreamEngine
+from frith.errors import DataError, FrithError, SourceError
+from frith.kernels import Kernel
+
+AGAIN = "a new reading is a new fit and a new charge"
+_CELL_BYTES = 16  # roughly, of a raw cell
+
+
+class Found(NamedTuple):
+    """A column of the source: its name, its type, and how to select it, None if frith cannot."""
+
+    name: str
+    kind: str
+    form: str | None
+
+
+class DatabaseEngine(StreamEngine):
+    """A table, a view or a query of a database.
+
+    Everything is read in one transaction, from the look at the columns to the last pass. Columns
+    are selected by their place: a database may not tell `Age` from `age`, and a domain does. One
+    pass runs at a time, and what a driver says when it fails is never shown, since it may quote a
+    cell or a password. An engine that failed stays so: it does not connect again.
+    """
+
+    def __init__(self, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS):
+        super().__init__(domain, threads, rows)
+        self._named = ""
+        self._from = ""
+        self._forms: dict[str, str] = {}
+        self._one_pass = threading.Lock()
+        self._reading = contextlib.ExitStack()
+
+    @abstractmethod
+    def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
+        """Run a SELECT in the engine's transaction; `until` holds what is open until it is read."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let the connection go, and with it the transaction; there is no more to read."""
+
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        with self._one_pass:
+            return super().aggregate(kernel)
+
+    def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        forms = ", ".join(self._forms[name] for name in columns)
+        for batch in self._batches(f"SELECT {forms} FROM {self._from}"):
+            for start in range(0, len(batch), self._rows):
+                part = batch.slice(start, self._rows)
+                yield pa.RecordBatch.from_arrays(part.columns, names=columns)
+
+    def raw_bytes(self) -> int:
+        rows = sum(b[0][0].as_py() for b in self._batches(f"SELECT count(*) FROM {self._from}"))
+        return rows * len(self._forms) * _CELL_BYTES
+
+    def select_from(self, relation: str, found: Sequence[Found]) -> None:
+        """Settle what passes select; names and types are held to what the domain declares."""
+        places = ", ".join(f"c{i}" for i in range(len(found)))
+        for name in required_columns(self.domain):
+            which = [i for i, column in enumerate(found) if column.name == name]
+            if len(which) != 1:
+                has = f"{len(which)} columns" if which else "no column"
+                raise DataError(f"{self._named} has {has} {name!r}, which the domain declares")
+            kind, form = found[which[0]].kind, found[which[0]].form
+            if form is None:
+                raise DataError(unreadable(name, kind))
+            self._forms[name] = form.format(f"c{which[0]}")
+        self._from = f"{relation} AS t({places})"
+        forms = ", ".join(self._forms.values())
+        refused = f"{self._named} cannot be read; this user may not have the right to"
+        with self.quietly(refused), self._start() as reading:
+            self.read(f"SELECT {forms} FROM {self._from} LIMIT 0", reading).read_all()
+
+    @contextlib.contextmanager
+    def quietly(self, problem: str) -> Iterator[None]:
+        """Raise `problem` for whatever a driver raises, and close the engine."""
+        try:
+            yield
+        except FrithError:
+            self.close()
+            raise
+        except Exception as error:  # noqa: BLE001 - of any class, and it may quote a cell
+            self.close()
+            code = str(
+                getattr(error, "sqlstate", None)
+            )  # class 42 is about names, rights and types
+            raise SourceError(problem + f" (SQLSTATE {code})" * code.startswith("42")) from None
+
+    def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        failed = f"reading {self._named} failed part-way and cannot be taken up again; {AGAIN}"
+        with self.quietly(failed), self._start() as reading:
+            yield from self.read(sql, reading)
+
+    def _start(self) -> contextlib.ExitStack:
+        """Room for one reading; one that was given up half-way is ended first."""
+        self._reading.close()
+        self._reading = contextlib.ExitStack()
+        return self._reading
+
+
+def row_by_row(what: str) -> tuple[str, ...]:
+    """What has to be true of a query or a view, and is the curator's to know."""
+    return (
+        f"each row of the {what} depends on one protected record alone",
+        f"no value of a record makes the {what} fail",
+    )
+
+
+def quoted(name: str) -> str:
+    """An identifier in SQL, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def bare(query: str) -> str:
+    """A query without the semicolon that people end it with."""
+    return query.strip().removesuffix(";")
