@@ -57,7 +57,7 @@ STEPS = (
     ),
     Step(
         "rdt-updates",
-        "Private-RDT with 2 to 10 batches at epsilon 0.5: accuracy falls gently.",
+        "Private-RDT with 1 to 10 batches at epsilon 0.5: how accuracy falls as updates add noise.",
         (PYTHON, "benchmarks/rdt_updates.py"),
         "results/rdt_updates.md",
     ),

@@ -58,6 +58,21 @@ def wide_forest(values, levels=1):
     return Forest(domain, tree_of(*nodes), counts, Guarantee(Fraction(1)), np.zeros(len(nodes)))
 
 
+def ragged_forest():
+    """Too broad to grow down: names and answers of all lengths, and leaves at every level."""
+    answers = Categorical("who", tuple("ab" * n for n in range(1, 13)))
+    longer = Categorical("a long name of an attribute", ("x", "a somewhat longer answer"))
+    leaf, nodes = [-1, -1, -1], [[0, -1, 1]]
+    below = 13
+    for n in range(12):
+        nodes.append([1, -1, below] if n % 3 else leaf)
+        below += 2 if n % 3 else 0
+    nodes += [leaf] * (below - 13)
+    counts = np.array([[10**6, 1] if row != leaf else [1, 1] for row in nodes])
+    domain = Domain([answers, longer], LABEL)
+    return Forest(domain, tree_of(*nodes), counts, Guarantee(Fraction(1)), np.zeros(len(nodes)))
+
+
 def overlap(a, b):
     return (
         a.x < b.x + b.width - 1e-6
@@ -90,6 +105,12 @@ def check_layout(picture):
     words = [extent(m) for m in picture.marks if isinstance(m, Text) and m.text]
     assert not any(overlap(a, b) for a, b in combinations(boxes, 2))
     assert not any(overlap(a, b) for a, b in combinations(words, 2))
+    for box in boxes:  # what touches a box is inside it
+        touching = [word for word in words if overlap(word, box)]
+        assert len(touching) == 2
+        for word in touching:
+            assert word.x >= box.x
+            assert word.x + word.width <= box.x + box.width
     for line in (m for m in picture.marks if isinstance(m, Line)):
         assert not any(passes_through(line, box) for box in boxes)
         assert not any(passes_through(line, word) for word in words)
@@ -109,6 +130,14 @@ def test_nothing_overlaps_and_nothing_is_cut_off(forest, max_depth):
 @pytest.mark.parametrize(("values", "levels"), [(3, 2), (3, 9), (12, 2), (40, 1), (40, 4)])
 def test_nothing_overlaps_in_wide_and_deep_trees(values, levels):
     check_layout(picture_of_tree(wide_forest(values, levels)))
+
+
+def test_nothing_overlaps_in_a_ragged_tree_that_grows_to_the_right():
+    forest = ragged_forest()
+    forest.trees.check(forest.domain)
+    picture = picture_of_tree(forest)
+    assert len({box.x for box in node_boxes(picture)}) == 3
+    check_layout(picture)
 
 
 @examples(60)

@@ -185,9 +185,31 @@ def test_the_most_values_an_attribute_can_have_are_told_apart():
 
 
 @pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (("1", "2"), "string"),
+        ((1, 2.0, -(2**63)), "int64"),
+        ((True, False), "int64"),
+        ((1, 2.5), "double"),
+        ((1, 2**63), "double"),
+        ((0.5, 2**53 + 1), "double"),  # no double is 2**53 + 1, and 2**53 is outside
+    ],
+)
+def test_inputs_have_the_types_their_values_need(values, kind):
+    domain = Domain([Categorical("a", values)], Categorical("y", ("p", "q")))
+    rng = np.random.default_rng(0)
+    trees = grow_random_trees(domain, 1, 1, rng)
+    forest = a_forest(domain, trees, rng.integers(0, 1_000, (trees.n_nodes, 2)))
+    (column,) = session_of(forest).get_inputs()
+    assert (column.name, column.type, column.shape) == ("a", f"tensor({kind})", ["N", 1])
+    more = {"texts": [], "integers": [], "floats": []}
+    assert_same(forest, {"a": nasty_cells(domain.attributes[0], more)})
+
+
+@pytest.mark.parametrize(
     ("labels", "dtype"),
     [
-        (("no", "yes", ""), object),
+        (("no", "yes", "", "\0"), object),
         ((3, 1, 2), np.int64),
         ((0.5, 1, -2), np.float64),
         ((True, False), np.bool_),
@@ -208,7 +230,8 @@ def test_labels_come_out_in_their_own_type(labels, dtype):
 
 def test_inputs_have_the_attributes_names_and_outputs_have_theirs():
     """Also where an attribute has the name of an output, or of something inside the model."""
-    names = ["label", "label_", "probabilities", "Loop_21", "Constant_0", "a b\n", "ü€", " "]
+    names = ["label", "label_", "probabilities", "a b\n", "ü€", " "]
+    names += [f"Constant_{i}" for i in range(37, 67)]
     domain = Domain(
         [Categorical(name, ("no", "yes")) for name in names], Categorical("y", ("n", "y"))
     )
@@ -253,11 +276,11 @@ def mixed_table(rows=400):
     rich = (np.array(table["income"]) > 8_000) ^ np.array([j == "nurse" for j in table["job"]])
     label = np.where([r == 3 for r in table["rooms"]], "some", np.where(rich, "much", "little"))
     attributes = [
+        Numeric("age", 0, 100, missing=True),
         Categorical("job", ("clerk", "nurse", "smith", "other", "none"), "other", "none"),
         Categorical("rooms", (1, 2, 3, 4), missing=4),
         Categorical("rate", (0.5, 1.5, 2.0), other=2.0),
         Categorical("owns", (False, True)),
-        Numeric("age", 0, 100, missing=True),
         Numeric("income", 0, 1e6, "log", cells=500),
     ]
     return table, label, Domain(attributes, Categorical("spends", ("little", "some", "much")))

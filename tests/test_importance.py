@@ -119,6 +119,19 @@ def test_the_error_of_an_impurity_is_that_of_its_slope(counts):
     assert np.sqrt(spread[0]) == pytest.approx(0.1 * np.linalg.norm(slopes), rel=1e-3, abs=1e-8)
 
 
+def test_errors_by_hand():
+    """Half of the records lie at each child, so a quarter of each child's variance counts."""
+
+    def spread(variance, *counts):
+        n = sum(counts)
+        g = sum((c / n) ** 2 for c in counts)
+        return 4 * variance * g * (2 * g - 1) / n**2
+
+    age = spread(8, 60, 40) + (spread(2, 50, 0) + spread(6, 10, 40)) / 4
+    found = age_and_color().importances(errors=True)["standard_error"]
+    assert found["age"] == pytest.approx(100 * np.sqrt(age) / 44)
+
+
 def test_errors_grow_with_the_noise_and_vanish_without():
     forest = age_and_color()
     quiet, loud = (

@@ -286,20 +286,30 @@ def _place_on_grid(numbers, edges, missing_code, out):  # type: ignore[no-untype
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns, int]:
     """Column access to a DataFrame, an Arrow table or a 2-D array (whose columns are `names`)."""
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
+    table = as_table(table)
     if isinstance(table, pa.Table):
         return _arrow_columns(table), table.num_rows
-    if hasattr(table, "columns") and hasattr(table, "iloc"):
+    if not isinstance(table, np.ndarray):
         return _frame_columns(table), len(table)
-    if hasattr(table, "__arrow_c_stream__"):
-        return columns_of(pa.table(table))
-    array = np.asarray(table, dtype=object if isinstance(table, list | tuple) else None)
-    if array.ndim != 2 or names is None or array.shape[1] != len(names):
+    if table.ndim != 2 or names is None or table.shape[1] != len(names):
         expected = "a 2-D table" if names is None else f"{len(names)} columns"
-        raise DataError(f"expected {expected}, and got an array of shape {array.shape}")
+        raise DataError(f"expected {expected}, and got an array of shape {table.shape}")
     place = {name: j for j, name in enumerate(names)}
-    return lambda name: chunked(array[:, place[name]], name), len(array)
+    return lambda name: chunked(table[:, place[name]], name), len(table)
+
+
+def as_table(table: Any) -> Any:
+    """A DataFrame as it is, any Arrow data as a table, all else as an array.
+
+    A stream can be read but once; and lists have no type, so each of their cells keeps its own.
+    """
+    if hasattr(table, "columns") and hasattr(table, "iloc"):
+        return table
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    if hasattr(table, "__arrow_c_stream__"):
+        return pa.table(table)
+    return np.asarray(table, dtype=object if isinstance(table, list | tuple) else None)
 
 
 def _arrow_columns(table: pa.Table) -> Columns:

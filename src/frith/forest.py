@@ -365,15 +365,15 @@ class Forest:
         domain order; a label that no ONNX number holds is spelled as text.
 
         A runtime that computes in double precision gives the labels of `predict` and the
-        probabilities of `predict_proba`. The metadata hold the guarantee and the domain's
-        fingerprint.
+        probabilities of `predict_proba`. It needs memory for records times trees, so large tables
+        go in batches. The metadata hold the guarantee and the domain's fingerprint.
         """
         from frith.export.model import onnx_model
 
         return onnx_model(self)
 
     def export_text(self, tree: int | None = None, max_depth: int | None = None) -> str:
-        """One tree or all as indented text: conditions, then label, confidence and support.
+        """One tree (from 0) or all as indented text: conditions, label, confidence, support.
 
         Support is the sum of a leaf's label counts, +- the standard error of its noise. A leaf
         whose label comes "from above" leaves the word to a node on its path, as its vote says.

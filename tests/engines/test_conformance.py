@@ -189,6 +189,14 @@ def test_labels_come_in_any_form_and_before_the_tables_own(form):
     assert counts.sum(axis=0).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("cell", [np.datetime64("2020"), 1j, "\ud800", 10**400, b"\xff", {}, []])
+def test_a_list_of_lists_has_no_type_that_could_be_refused(cell):
+    """All its cells alike or one of them: what is in a list is values, and no value raises."""
+    for rows in ([[cell, cell]] * 3, [["red", 1.0], ["green", None], [cell, cell]]):
+        engine = MemoryEngine(rows, SMALL, ["no"] * 3, threads=1)
+        assert engine.aggregate(RecordCount()).tolist() == [3]
+
+
 def test_labels_of_another_length_are_refused():
     with pytest.raises(DataError, match="6 rows and y has 5"):
         MemoryEngine(frame(ROWS), SMALL, ROWS["class"][:5])

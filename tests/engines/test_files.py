@@ -88,6 +88,9 @@ def test_a_row_with_a_wrong_number_of_cells_is_not_counted(csv):
         b'"red\nblue",1',
         b'"a,b",1,no,"c\r\nd"',
         b"\xff,\xff",
+        b"\xff,1,no,\xc3",
+        b"M\xfcller",
+        b"\xc3",  # half a character, perhaps the last of the file
         b",,,,,,,,",
         b"\x00",
     ):
@@ -119,6 +122,22 @@ def test_words_for_missing_are_text_like_any_other(csv):
 def test_bytes_that_are_no_utf8_are_values_outside(csv):
     body = b"\xff,1,no\nred,\xff,yes\nred,1,\xff\nr\xe9d,3,no\n"
     assert csv(body) == [(RED, NONE, YES), (BLUE, 1, NO), (BLUE, 3, NO)]
+
+
+def test_characters_of_several_bytes_may_lie_across_blocks(csv, monkeypatch):
+    domain = Domain((Categorical("color", ("red", "größe", "色", "🦓")),), DOMAIN.label)
+    body = b"".join(f"{c},1,no\n".encode() for c in ("größe", "色", "🦓") * 300)
+    for block in (997, 998, 999, 1_000):
+        monkeypatch.setattr(files, "_CSV_BLOCK", block)
+        expected = sorted([(1, NO), (2, NO), (3, NO)] * 300)
+        assert csv(body + b"\xf0\x9f,1,no\n", domain=domain) == [(0, NO), *expected]
+
+
+def test_persons_whose_names_are_no_utf8_stay_apart(csv):
+    persons = Domain(DOMAIN.attributes[:1], DOMAIN.label, person=Person("size", 1))
+    names = [b"M\xfcller", b"M\xf6ller", b"M\xfcller", "Müller".encode(), b"M\xef\xbf\xbdller"]
+    body = b"".join(b"red," + name + b",no\n" for name in names)
+    assert csv(body, domain=persons) == [(RED, NO)] * 4
 
 
 def test_quotes_newlines_and_commas_stay_inside_their_cell(csv):
@@ -395,6 +414,30 @@ def test_damaged_pages_never_put_a_cell_into_an_error(tmp_path, compression):
     assert SourceError in seen
 
 
+@pytest.mark.parametrize("failure", [pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError])
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_what_a_reader_says_when_it_fails_is_not_shown(tmp_path, monkeypatch, suffix, failure):
+    """At the door or in a pass: Arrow's own words may be a cell of the file."""
+
+    def fail(*args, **kwargs):
+        raise failure(f"could not convert '{SECRET}'")
+
+    class Failing:
+        to_batches = fail
+
+    path = write(table(), tmp_path / f"t{suffix}")
+    engine = FileEngine(path, DOMAIN)
+    engine._parts[0] = Failing()
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fail)
+    with pytest.raises(SourceError, match="part-way") as caught:
+        engine.aggregate(RecordCount())
+    assert_silent(caught.value)
+    monkeypatch.setattr(files.ds, "dataset", fail)
+    with pytest.raises(SourceError, match="not a readable") as caught:
+        FileEngine(path, DOMAIN)
+    assert_silent(caught.value)
+
+
 def test_damaged_dictionaries_of_feather_do_not_raise(tmp_path):
     """Arrow does not check the indices of a dictionary that it reads."""
     indices = pa.array([0, 1, 77, -5], pa.int8())
@@ -568,6 +611,8 @@ def test_large_files_give_the_sums_of_memory(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     if suffix == ".parquet":
         pq.write_table(arrow(whole), path, row_group_size=7_000)
+    elif suffix == ".feather":
+        pyarrow.feather.write_feather(arrow(whole), str(path), chunksize=7_000)
     else:
         write(whole, path)
     grown = grow_random_trees(DOMAIN, 5, 2, np.random.default_rng(0))

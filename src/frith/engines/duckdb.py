@@ -49,7 +49,6 @@ class DuckDBEngine(DatabaseEngine):
         self._files: list[Path] = []
         with self.quietly(f"DuckDB cannot open {self._named}"):
             self._open(source.selection, file)
-        self._pins = _look(self._files)
 
     def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
         reader = self._connection.sql(sql).to_arrow_reader(self._rows)
@@ -67,6 +66,8 @@ class DuckDBEngine(DatabaseEngine):
     def _open(self, chosen: Selection, file: Path | None) -> None:
         query = None if chosen.query is None else bare(chosen.query)
         allowed = [] if query is None else self._named_in(query)
+        self._files += [] if file is None else [file, file.with_name(f"{file.name}.wal")]
+        self._pins = _look(self._files)
         with self.quietly(
             f"{file} cannot be opened: it is no DuckDB file of this version, or it is being "
             "written to; close it elsewhere first"
@@ -74,7 +75,7 @@ class DuckDBEngine(DatabaseEngine):
             database = self._attach(file, allowed)
         if query is not None:
             relation = f"({query}\n)"
-            self.assumptions = row_by_row("query's result")
+            self.assumptions = row_by_row("query")
         else:
             relation = self._relation(database, chosen.schema or "main", chosen.table or "")
         with self.quietly(
@@ -109,7 +110,6 @@ class DuckDBEngine(DatabaseEngine):
         weakref.finalize(self, spill.cleanup)
         name = "memory"
         if file is not None:
-            self._files += [file, file.with_name(f"{file.name}.wal")]
             alias = f" AS {quoted('memory_db')}" if file.stem.lower() == "memory" else ""
             path = str(file).replace("'", "''")
             run(f"ATTACH '{path}'{alias} (TYPE duckdb, READ_ONLY)")
@@ -166,7 +166,8 @@ def _connect() -> Any:
 def _existing(files: tuple[Path, ...]) -> Path | None:
     found = {f.absolute() for f in files if f.is_file()}
     if files and not found:
-        raise SourceError(f"there is no DuckDB file at {' or '.join(map(str, files))}")
+        places = " or ".join(map(str, files))  # of a PostgreSQL URL that says duckdb, not shown
+        raise SourceError(f"there is no DuckDB file at {'that path' if '@' in places else places}")
     if len(found) > 1:
         raise SourceError(
             f"the URL may mean {' or '.join(map(str, sorted(found)))}; write four slashes before "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import functools
 import glob
 import io
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,12 @@ FORMATS = {
     ".feather": "feather",
     ".arrow": "feather",
 }
+CSV_ENCODING = "frith_utf8"
+"""UTF-8 in which a byte that is none reads as the text \\xNN.
+
+Arrow decodes a row with a wrong number of cells before it asks whether to skip it, and stops the
+pass where the row is no UTF-8.
+"""
 _CSV_BLOCK = 2**24  # Arrow reads CSV in blocks of so many bytes, and no row may be longer than one
 
 
@@ -170,9 +178,22 @@ def _file_format(kind: str, domain: Domain) -> Any:
                 null_values=[""],
                 strings_can_be_null=True,
             ),
-            read_options=pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK),
+            read_options=pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK, encoding=CSV_ENCODING),
         )
     return ds.IpcFileFormat()
+
+
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    if name != CSV_ENCODING:
+        return None
+    utf8 = codecs.lookup("utf-8")
+    lenient = functools.partial(utf8.incrementaldecoder, errors="backslashreplace")
+    return codecs.CodecInfo(
+        utf8.encode, utf8.decode, None, None, utf8.incrementalencoder, lenient, name
+    )
+
+
+codecs.register(_find_codec)
 
 
 def _named(files: Sequence[str]) -> str:

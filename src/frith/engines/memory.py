@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.encoding import Batch, Columns, chunked, columns_of, encode_records
+from frith.encoding import Batch, Columns, as_table, chunked, columns_of, encode_records
 from frith.engines.base import LocalEngine, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError
@@ -37,11 +37,11 @@ class MemoryEngine(LocalEngine):
     ):
         super().__init__(domain, threads)
         self._rows = rows
+        table = as_table(table)
         self._columns = _with_labels(table, y, domain)
         self._derived: dict[ColumnKernel, NDArray[Any]] = {}
         self._lock = threading.Lock()
-        for name in required_columns(domain):
-            self._columns(name)
+        _check_columns(table, y, domain)
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         with self._lock:
@@ -74,7 +74,7 @@ def required_columns(domain: Domain) -> tuple[str, ...]:
 
 
 def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
-    is_array = not hasattr(table, "columns") and not hasattr(table, "__arrow_c_stream__")
+    is_array = isinstance(table, np.ndarray)
     if is_array and domain.person is not None:
         raise DataError("an array has no person column; pass a DataFrame or an Arrow table")
     names = domain.names if y is not None else (*domain.names, domain.label.name)
@@ -85,6 +85,14 @@ def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
     if len(labels) != rows:
         raise DataError(f"the table has {rows} rows and y has {len(labels)}; they must be as many")
     return lambda name: labels if name == domain.label.name else columns(name)
+
+
+def _check_columns(table: Any, y: Any, domain: Domain) -> None:
+    """Names and types, which are public, seen on none of the rows."""
+    nothing = table.iloc[:0] if hasattr(table, "iloc") else table[:0]
+    columns = _with_labels(nothing, None if y is None else [], domain)
+    for name in required_columns(domain):
+        columns(name)
 
 
 def _flat(y: Any) -> Any:

@@ -70,7 +70,7 @@ class PostgresEngine(DatabaseEngine):
     def _open(self, chosen: Selection) -> None:
         if chosen.query is not None:
             relation = self._subquery(bare(chosen.query))
-            self.assumptions += row_by_row("query's result")
+            self.assumptions += row_by_row("query")
         else:
             relation = self._relation(chosen.schema, chosen.table or "")
         with self.quietly(_ONE_SELECT), self._connection.cursor() as cursor:

@@ -31,7 +31,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -55,6 +55,8 @@ URLS = ("spark+parquet:", "spark+orc:", "spark+table:")
 SLICE_CELLS = 2**15
 """Sums travel in slices of so many cells, 256 KB each."""
 _WAYS = 64  # the slices of small sums are shared out among up to so many reducers
+PERSON_ROWS = 2**18
+"""Records of so many rows of the table, on average, are bounded by one task."""
 _BLOCK_BYTES = 2**20  # of encoded records in one cell of a bounded copy
 _GATHERED_ROWS = 65_536  # Spark's batches of 10,000 rows are joined before they are encoded
 
@@ -64,6 +66,8 @@ PERSONS = "person binary, record binary"
 RECORDS = "records binary"
 
 _GONE = ("gone",)
+
+T = TypeVar("T")
 
 Batches = Iterator[pa.RecordBatch]
 Work = Callable[[Batches], Batches]
@@ -81,8 +85,7 @@ class SparkEngine(Engine):
     person, that later passes read. To bring a person's records together they are shuffled between
     executors by a digest of the person, after each task has bounded its own; the copy is kept in
     the executors' memory and on their disks. This is the only case in which records travel, and
-    none reaches the driver. The copy has `spark.sql.shuffle.partitions` partitions, each of which
-    has to fit into the memory of a Python worker.
+    none reaches the driver.
 
     Workers run the Python that `PYSPARK_PYTHON` names, with this version of frith installed.
     """
@@ -109,7 +112,7 @@ class SparkEngine(Engine):
             count_partition, kernel=kernel, records=records, ways=max(1, _WAYS // max(1, n_slices))
         )
         sums = self._map(frame, count, SUMS).repartition("slice", "way")
-        parts = self._run(self._map(sums, add_slices, ADDED))
+        parts = self._run(self._map(sums, add_slices, ADDED).toArrow)
         out = np.zeros(kernel.shape, dtype=np.int64)
         for batch in parts.to_batches():
             for place, part in _slices_in(batch):
@@ -141,27 +144,26 @@ class SparkEngine(Engine):
 
         names = list(required_columns(self.domain))
         deal = functools.partial(deal_persons, names=names, domain=self.domain)
-        # A stated number, so that Spark plans no other: it may neither split nor merge them.
-        shares = _number(self._session.conf.get("spark.sql.shuffle.partitions"), 200)
+        # A stated number of partitions, so that Spark neither splits nor merges them.
+        shares = 1 + self._run(self._frame.count) // PERSON_ROWS
         dealt = self._map(self._columns(names), deal, PERSONS).repartition(shares, "person")
         bound = functools.partial(bound_partition, domain=self.domain)
         copy = self._map(dealt, bound, RECORDS).persist(StorageLevel.MEMORY_AND_DISK)
         weakref.finalize(self, _let_go, copy).atexit = False
         return copy
 
-    def _run(self, frame: DataFrame) -> pa.Table:
+    def _run(self, job: Callable[[], T]) -> T:
         """Have Spark do it. Its errors may quote a cell, so they are not shown."""
         self._check_pins()
-        try:
-            table = frame.toArrow()
-        except Exception:  # noqa: BLE001 - a fault of the cluster, the plan or a file
-            table = None
+        done = []
+        with contextlib.suppress(Exception):  # a fault of the cluster, the plan or a file
+            done.append(job())
         self._check_pins()
-        if table is None:
+        if not done:
             raise SourceError(
                 "a Spark job failed part-way; Spark's own log says why, and may quote records"
             )
-        return table
+        return done[0]
 
     # -- pins ----------------------------------------------------------------------------------
 
@@ -187,6 +189,7 @@ def open_url(url: str, domain: Domain, threads: int | None = None) -> SparkEngin
     session = SparkSession.builder.getOrCreate()
     try:
         frame = getattr(session.read, kind)(place)
+        frame.schema  # noqa: B018 - over Spark Connect, only this looks
     except Exception:  # noqa: BLE001 - whatever it is called, there is no such table
         raise SourceError(f"Spark finds no {kind} table at {place}") from None
     return SparkEngine(frame, domain, threads)
@@ -427,10 +430,6 @@ def _list_remote(session: SparkSession, files: list[str]) -> list[tuple[Any, ...
     except Exception:  # noqa: BLE001 - a file is gone, or its store out of reach
         return [_GONE]
     return sorted(tuple(row) for row in listed)
-
-
-def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text is not None and text.isdigit() else otherwise
 
 
 def _let_go(copy: DataFrame) -> None:
