@@ -60,14 +60,14 @@ def wide_forest(values, levels=1):
 
 def ragged_forest():
     """Too broad to grow down: names and answers of all lengths, and leaves at every level."""
-    answers = Categorical("who", tuple("ab" * n for n in range(1, 13)))
+    answers = Categorical("who", tuple("ab" * n for n in range(1, 14)))
     longer = Categorical("a long name of an attribute", ("x", "a somewhat longer answer"))
     leaf, nodes = [-1, -1, -1], [[0, -1, 1]]
-    below = 13
-    for n in range(12):
+    below = 14
+    for n in range(13):
         nodes.append([1, -1, below] if n % 3 else leaf)
         below += 2 if n % 3 else 0
-    nodes += [leaf] * (below - 13)
+    nodes += [leaf] * (below - 14)
     counts = np.array([[10**6, 1] if row != leaf else [1, 1] for row in nodes])
     domain = Domain([answers, longer], LABEL)
     return Forest(domain, tree_of(*nodes), counts, Guarantee(Fraction(1)), np.zeros(len(nodes)))
@@ -137,6 +137,7 @@ def test_nothing_overlaps_in_a_ragged_tree_that_grows_to_the_right():
     forest.trees.check(forest.domain)
     picture = picture_of_tree(forest)
     assert len({box.x for box in node_boxes(picture)}) == 3
+    assert texts(picture).count("a long name of an attribute?") == 8
     check_layout(picture)
 
 

@@ -346,12 +346,22 @@ def test_columns_are_found_by_name_and_only_once():
             columns("c")
 
 
-@pytest.mark.parametrize(
-    "array", [np.zeros(3), np.zeros((3, 3)), np.zeros((1, 2, 2)), [[1], [1, 2]]]
-)
+@pytest.mark.parametrize("array", [np.zeros(3), np.zeros((3, 3)), np.zeros((1, 2, 2)), [[1]], 5])
 def test_an_array_of_another_shape_is_refused(array):
     with pytest.raises(DataError, match="2 columns"):
         columns_of(array, ["a", "b"])
+
+
+@pytest.mark.parametrize("rows", [[[1], [1, 2]], [1, 2], ["ab", "cd"], [[1, 2], None]])
+def test_a_list_of_anything_but_even_rows_is_refused(rows):
+    with pytest.raises(DataError, match="rows"):
+        columns_of(rows, ["a", "b"])
+
+
+def test_a_list_of_no_rows_is_an_empty_table():
+    columns, count = columns_of([], ["a", "b"])
+    assert count == 0
+    assert codes_of(columns("b"), LETTERS) == []
 
 
 # -- whole tables ----------------------------------------------------------------------------------

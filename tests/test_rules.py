@@ -330,8 +330,13 @@ def test_long_lists_are_printed_in_part():
     assert str(forest.rules(min_support=99)) == "no rules"
 
 
-def test_a_node_that_two_paths_reach_is_refused():
-    nodes = ([1, -1, 1], [0, 4, 2], *[[-1, -1, -1]] * 3)  # nodes 2 and 3 have two parents
+@pytest.mark.parametrize(
+    "inner",
+    [([1, -1, 1], [0, 4, 2], [-1, -1, -1]), ([0, 4, 1], [0, 2, 3], [0, 6, 3])],
+    ids=["at two depths", "at one depth"],
+)
+def test_a_node_that_two_paths_reach_is_refused(inner):
+    nodes = (*inner, [-1, -1, -1], [-1, -1, -1])
     domain = Domain([AGE, COLOR], LABEL)
     forest = Forest(domain, tree_of(*nodes), np.ones((5, 2)), Guarantee(Fraction(1)), np.zeros(5))
     forest.trees.check(domain)

@@ -291,6 +291,8 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
         return _arrow_columns(table), table.num_rows
     if not isinstance(table, np.ndarray):
         return _frame_columns(table), len(table)
+    if names is not None and table.shape == (0, 0):  # a list of no rows has no width either
+        table = table.reshape(0, len(names))
     if table.ndim != 2 or names is None or table.shape[1] != len(names):
         expected = "a 2-D table" if names is None else f"{len(names)} columns"
         raise DataError(f"expected {expected}, and got an array of shape {table.shape}")
@@ -301,7 +303,7 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
 def as_table(table: Any) -> Any:
     """A DataFrame as it is, any Arrow data as a table, all else as an array.
 
-    A stream can be read but once; and lists have no type, so each of their cells keeps its own.
+    A stream can be read but once, so what is kept is what was read from it.
     """
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         return table
@@ -309,7 +311,20 @@ def as_table(table: Any) -> Any:
         return pa.Table.from_batches([table])
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
-    return np.asarray(table, dtype=object if isinstance(table, list | tuple) else None)
+    return _array_of_rows(table) if isinstance(table, list | tuple) else np.asarray(table)
+
+
+def _array_of_rows(rows: Sequence[Any]) -> NDArray[Any]:
+    """Each cell as it is: NumPy would give all of them one type, and look into cells that are lists."""
+    if not all(isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) for row in rows):
+        raise DataError("expected rows of cells, and got a list of something else")
+    if len({len(row) for row in rows}) > 1:
+        raise DataError("expected rows of one length, and got several")
+    array = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            array[i, j] = cell
+    return array
 
 
 def _arrow_columns(table: pa.Table) -> Columns:
