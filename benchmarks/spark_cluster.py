@@ -325,7 +325,11 @@ def in_words(report: dict[str, Any]) -> str:
         for row in run["passes"]:
             tasks = ", ".join(f"{count} {how}" for how, count in sorted(row["tasks"].items()))
             numbers = [row[k] for k in ("sum_bytes", "most_result_bytes", "most_shuffle_bytes")]
-            cells = [run["name"], row["kernel"], *(f"{n:,}" for n in (*numbers, row["records_read"]))]
+            cells = [
+                run["name"],
+                row["kernel"],
+                *(f"{n:,}" for n in (*numbers, row["records_read"])),
+            ]
             yes = ["yes" if row[k] else "NO" for k in ("exact", "within")]
             lines.append("| " + " | ".join([*cells, tasks, *yes]) + " |")
     lines += [

@@ -242,8 +242,8 @@ def test_a_schema_is_asked_for_by_name(store):
 @pytest.mark.parametrize(
     "query",
     [
-        "INSERT INTO kept VALUES (2)",
-        "INSERT INTO kept VALUES (2) RETURNING *",
+        "INSERT INTO kept VALUES (2, 'x')",
+        "INSERT INTO kept VALUES (2, 'x') RETURNING *",
         "DELETE FROM kept",
         "DROP TABLE kept",
         "UPDATE kept SET a = 2 RETURNING *",
@@ -252,17 +252,16 @@ def test_a_schema_is_asked_for_by_name(store):
         "SELECT * FROM kept; DROP TABLE kept",
         "SELECT * FROM kept; DROP TABLE kept; SELECT 1",
         "SELECT * FROM kept) AS t; DROP TABLE kept; --",
-        "SELECT * FROM kept) AS q, (SELECT * FROM kept",
+        "SELECT * FROM kept) AS q, (SELECT 1 AS z",
         "SELECT * FROM kept) AS t(c0); COMMIT; DROP TABLE kept; SELECT * FROM (SELECT 1",
-        "WITH gone AS (DELETE FROM kept RETURNING a) SELECT * FROM gone",
+        "WITH gone AS (DELETE FROM kept RETURNING *) SELECT * FROM gone",
         "COMMIT",
         "BEGIN",
         "SET search_path TO x",
         "EXPLAIN SELECT 1",
         "CREATE TABLE kept2 AS SELECT 1",
-        "SELECT a INTO kept3 FROM kept",
-        "SELECT nextval('counter') AS a",
-        "SELECT * FROM kept FOR UPDATE",
+        "SELECT * INTO kept3 FROM kept",
+        "SELECT a, nextval('counter') AS b FROM kept",
         "/* open",
         "SELECT 'open",
         "SELECT $1",
@@ -271,14 +270,13 @@ def test_a_schema_is_asked_for_by_name(store):
     ],
 )
 def test_a_query_that_is_no_select_is_refused_and_changes_nothing(store, query):
-    store.run("CREATE TABLE kept (a bigint)")
-    store.run("INSERT INTO kept VALUES (1)")
+    store.run("CREATE TABLE kept (a bigint, b text)")
+    store.run("INSERT INTO kept VALUES (1, 'x')")
     store.run("CREATE SEQUENCE counter")
     domain = Domain((Numeric("a", 0, 10),), Categorical("b", ("x", "y")))
-    with pytest.raises((SourceError, DataError)) as caught:
+    refused = "one SELECT|cannot make sense|new charge" if "SELECT" in query else "one SELECT"
+    with pytest.raises(SourceError, match=refused):
         open_table(store.url(query=query), domain).aggregate(RecordCount())
-    if "DROP" in query or "INSERT" in query:
-        assert "one SELECT" in str(caught.value)
     assert store.run("SELECT a FROM kept") == [(1,)]
     assert store.run("SELECT nextval('counter')") == [(1,)]
 

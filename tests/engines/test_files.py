@@ -145,6 +145,13 @@ def test_quotes_newlines_and_commas_stay_inside_their_cell(csv):
     assert csv(body) == [(RED, 5, 0), (RED, 6, 0), *((BLUE, i, 0) for i in (1, 2, 3, 4))]
 
 
+def test_a_quoted_newline_may_be_where_a_block_ends(csv, monkeypatch):
+    body = b'"red\nred\nred",1,no\n' * 200 + b"red,2,no\n"
+    for block in range(500, 530):
+        monkeypatch.setattr(files, "_CSV_BLOCK", block)
+        assert csv(body) == [(RED, 2, NO)] + [(BLUE, 1, NO)] * 200
+
+
 def test_stray_quotes_within_a_cell_do_not_raise(csv):
     assert csv(b'red"x,1,no\n"red"x,2,no\nred,3,no\n') == [(RED, 3, 0), (BLUE, 1, 0), (BLUE, 2, 0)]
 

@@ -304,3 +304,13 @@ def test_an_open_table_of_another_domain_is_refused(make):
         make(small_domain(records=7)).fit(engine)
     with pytest.raises(ValueError, match="own labels"):
         make().fit(engine, ["no"] * 200)
+
+
+def test_importances_follow_the_columns_of_the_table(make):
+    X, y = split(small_table(500))
+    model = make(small_domain(), epsilon="inf", random_state=0).fit(X.assign(noise=1.0), y)
+    importances = model.feature_importances_
+    assert importances.shape == (4,)
+    assert importances[3] == 0
+    assert importances.sum() == pytest.approx(1)
+    assert importances[[0, 2]].sum() > importances[1]  # color and size make the label

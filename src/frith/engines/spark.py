@@ -44,6 +44,7 @@ from frith.encoding import Batch, columns_of, encode_records, unreadable
 from frith.engines.base import Engine, add_batch, needed_attributes
 from frith.engines.memory import required_columns
 from frith.engines.persons import encode_with_persons, kept_records
+from frith.engines.sql import row_by_row
 from frith.errors import DataError, SourceError
 from frith.kernels import Kernel
 
@@ -76,10 +77,11 @@ Work = Callable[[Batches], Batches]
 class SparkEngine(Engine):
     """A Spark DataFrame, of a session in this process or (Spark Connect) on a server.
 
-    Every pass runs the table's plan again and reads the columns it needs; cache the DataFrame if
-    there is room. Files that the plan reads are pinned when the engine is opened, by size and
-    time; a pass that finds one changed fails. Derived columns are recomputed. What a task sends is
-    at most the sums it was asked for, whatever the number of its records.
+    Every pass runs the table's plan again and reads the columns it needs. Files that the plan reads
+    are pinned when the engine is opened, by size and time; a pass that finds one changed fails. (A
+    DataFrame that was cached before reads no files; that Spark keeps it is an assumption then.)
+    Derived columns are recomputed. What a task sends is at most the sums it was asked for, whatever
+    the number of its records.
 
     Where the domain names a person, the first pass makes a copy of encoded records, bounded per
     person, that later passes read. To bring a person's records together they are shuffled between
@@ -102,7 +104,9 @@ class SparkEngine(Engine):
             raise SourceError("a file behind the Spark table cannot be found")
         self._bounded: DataFrame | None = None
         self._lock = threading.Lock()
-        self.assumptions = ("the Spark table gives the same rows whenever it is read",)
+        # A DataFrame is a query; whether it looks at its records one by one is not to be seen.
+        same_rows = "the Spark table gives the same rows whenever it is read"
+        self.assumptions = (same_rows, *row_by_row("Spark table"))
         _check_workers(self._session)
 
     def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:

@@ -76,6 +76,14 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
         return proba[:, self._class_order]
 
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """One share a column of the fitted table, from releases only; 0 for a column not declared."""
+        check_is_fitted(self)
+        importances = self.forest_.importances()
+        names = getattr(self, "feature_names_in_", importances.index)
+        return importances.reindex(names, fill_value=0.0).to_numpy()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
