@@ -222,7 +222,7 @@ def main() -> None:
             continue
         found = report(scores)
         claims += found.claims
-        sections.append(found.words(f"papers_{name}.png", left_out(name, scores)))
+        sections.append(found.words(f"papers_{name}.png", repeats_of(name, scores)))
         common.save(found.figure, options.out / f"papers_{name}.png")
     path = options.out / "papers.md"
     path.write_text("\n".join([HEAD, claims_table(claims), *sections]), encoding="utf-8")
@@ -332,8 +332,8 @@ class Report:
     paragraphs: list[str]
     figure: Any
 
-    def words(self, image: str, left_out: str) -> str:
-        return "\n".join([f"## {self.title}\n", *self.paragraphs, left_out, f"![plot]({image})\n"])
+    def words(self, image: str, repeats: str) -> str:
+        return "\n".join([f"## {self.title}\n", *self.paragraphs, repeats, f"![plot]({image})\n"])
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -345,9 +345,13 @@ def claims_table(claims: Sequence[Claim]) -> str:
     return common.markdown_table(head, rows)
 
 
-def left_out(part: str, scores: Scores) -> str:
+def repeats_of(part: str, scores: Scores) -> str:
+    """How often each set was gone through, and which sets were not there."""
+    counts = scores.wide.count(axis=1).groupby(level="set", sort=False).agg(["min", "max"])
+    told = [f"{n} {a}" if a == b else f"{n} {a} to {b}" for n, a, b in counts.itertuples()]
     missing = [n for n in PARTS[part].repeats if n not in scores.values("set")]
-    return f"Not measured: {', '.join(missing)}.\n" if missing else ""
+    absent = f" Not measured: {', '.join(missing)}." if missing else ""
+    return f"Repeats: {', '.join(told)}.{absent}\n"
 
 
 HEAD = """# What four papers report, measured again
@@ -384,7 +388,7 @@ def score_rows(scores: Scores, learners: Sequence[str], test: str = FOLDS) -> li
 
 def label(learner: str) -> str:
     form = learner.removesuffix(" published")
-    name = NAMES.get(form, form)
+    name = NAMES.get(form, form.split()[-1])  # of C4.5, the allocation
     if form.startswith("dpdf"):
         _, trees, *raw = form.split()
         name = f"DPDF, {trees} tree{'s' if trees != '1' else ''}{', not consistent' if raw else ''}"
@@ -444,7 +448,6 @@ def finish(figure: Any, axes: Sequence[Any], ticks: Sequence[float], log: bool =
         axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
         axis.minorticks_off()
         axis.set_ylim(0, 102)
-    for axis in axes[-3:]:
         axis.set_xlabel("epsilon")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
@@ -798,7 +801,7 @@ def _arithmetic_lead(scores: Scores, depth: int) -> Lead:
 
 
 def _plot_c45(scores: Scores, settings: Any, majority: float) -> Any:
-    figure, axes = grid([f"car, depth {depth}, {test}" for depth, test in settings], 2)
+    figure, axes = grid([f"car, depth {depth}, {test}" for depth, test in settings], 4)
     colors = dict(zip(ALLOCATIONS, (BLUE, ORANGE, GREEN), strict=True))
     for axis, (depth, test) in zip(axes, settings, strict=True):
         for allocation, color in colors.items():

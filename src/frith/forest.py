@@ -99,7 +99,9 @@ class Trees:
         if np.any(first <= nodes[inner]) or np.any(first + branches > self.n_nodes):
             raise FormatError("the forest has a node whose children are out of place")
         if np.any((self.cut[inner] >= 0) != numeric):
-            raise FormatError("the forest has a cut on a categorical attribute, or none on a number")
+            raise FormatError(
+                "the forest has a cut on a categorical attribute, or none on a number"
+            )
 
 
 def sum_up(trees: Trees, leaf_values: NDArray[Any], domain: Domain) -> NDArray[Any]:
@@ -155,7 +157,9 @@ class Forest:
         labels = class_array(self.domain.label.values)
         return labels[self.labels_of_codes(self.encode(table, threads), threads)]
 
-    def proba_of_codes(self, codes: NDArray[Any], threads: int | None = None) -> NDArray[np.float64]:
+    def proba_of_codes(
+        self, codes: NDArray[Any], threads: int | None = None
+    ) -> NDArray[np.float64]:
         """What the vote gives each label, over its total.
 
         Noise can leave sums of counts negative; they count as zero. A record without one positive
@@ -201,7 +205,9 @@ class Forest:
         if self.vote != "counts":
             confidence = self.node_shares.max(axis=1)
             branches = branch_counts(self.domain)
-            _find_speakers(self.trees.nodes, branches, confidence, self.vote == "confident", speaker)
+            _find_speakers(
+                self.trees.nodes, branches, confidence, self.vote == "confident", speaker
+            )
         return speaker[self.trees.leaves]
 
     @functools.cached_property
@@ -341,7 +347,9 @@ class Forest:
         except FrithError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise FormatError(f"the forest is incomplete or malformed ({type(error).__name__})") from None
+            raise FormatError(
+                f"the forest is incomplete or malformed ({type(error).__name__})"
+            ) from None
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file."""

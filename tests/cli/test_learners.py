@@ -42,7 +42,17 @@ def test_every_learner_trains(files, learner):
 
 
 def test_parameters_of_a_learner_are_set_by_name(files):
-    done = train(files, "--learner", "id3", "--height", "2", "--set", "criterion=gini", "--set", "prune=false")
+    done = train(
+        files,
+        "--learner",
+        "id3",
+        "--height",
+        "2",
+        "--set",
+        "criterion=gini",
+        "--set",
+        "prune=false",
+    )
     assert done.exit_code == 0, done.output
     assert Forest.load(files / "forest.json").height == 2
 

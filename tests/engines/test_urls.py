@@ -1,5 +1,8 @@
 """URLs of tables: what they name, and that they give nothing away."""
 
+import re
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 from urllib.parse import quote
@@ -130,6 +133,28 @@ def test_an_engine_opens_its_own_urls_alone():
 )
 def test_paths_are_no_urls(path):
     assert not is_url(path)
+
+
+def test_drivers_are_loaded_when_a_url_asks_for_them():
+    code = (
+        "import sys, frith.engines\n"
+        "print([m for m in ('duckdb', 'adbc_driver_postgresql', 'pyspark') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("package", "url", "extra"),
+    [
+        ("duckdb", "duckdb://?query=SELECT 1", "frith[duckdb]"),
+        ("adbc_driver_postgresql", "postgresql://h/d?table=t", "frith[postgres]"),
+    ],
+)
+def test_a_missing_driver_is_named(package, url, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=re.escape(extra)):
+        open_table(url, small_domain())
 
 
 PASSWORD = "correcthorse"

@@ -36,7 +36,7 @@ class PostgresEngine(DatabaseEngine):
     All passes are in one REPEATABLE READ, READ ONLY transaction, which begins when the engine is
     opened and ends when it is closed or forgotten: whatever others write meanwhile is not seen. If
     the connection is cut the fit fails; there is no second connection, which would see another
-    state of the table.
+    state of the table. While the engine is open, nobody can alter or drop the table.
 
     Numbers of type `numeric` come as text, by their digits: PostgreSQL's own conversion to a float
     fails on a number that is too long, and two persons' long numbers may be one float.
