@@ -3,7 +3,7 @@
 A step that passed for the same source is not run again, so an interrupted run resumes. A step
 passes when its command ends with exit code 0.
 
-    python benchmarks/prove.py [--fresh] [STEP ...]
+    python benchmarks/prove.py [--fresh | --report] [STEP ...]
 """
 
 from __future__ import annotations
@@ -74,6 +74,18 @@ STEPS = (
         "results/levels.md",
     ),
     Step(
+        "scale",
+        "Time and peak memory against records for every engine; 50 million from files under 1 GB.",
+        (PYTHON, "benchmarks/scale.py"),
+        "results/scale.md",
+    ),
+    Step(
+        "spark-cluster",
+        "A two-worker Spark cluster on 20 million records: exact sums, only sums travel.",
+        (PYTHON, "benchmarks/spark_cluster.py"),
+        "results/spark.md",
+    ),
+    Step(
         "speed",
         "Records a second, memory and noise against their limits, and against scikit-learn's forest.",
         (PYTHON, "benchmarks/speed.py"),
@@ -86,11 +98,12 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("steps", nargs="*", choices=[[], *(s.name for s in STEPS)])
     arguments.add_argument("--fresh", action="store_true", help="run passed steps again")
+    arguments.add_argument("--report", action="store_true", help="only write the report")
     options = arguments.parse_args()
     STATE.mkdir(exist_ok=True)
     for step in STEPS:
         wanted = not options.steps or step.name in options.steps
-        if wanted and (options.fresh or not passed(step)):
+        if wanted and not options.report and (options.fresh or not passed(step)):
             run(step)
     REPORT.write_text(report(), encoding="utf-8")
     print(f"wrote {REPORT.relative_to(ROOT)}")
@@ -103,7 +116,7 @@ def run(step: Step) -> None:
     environment = os.environ | {"FRITH_FULL": "1"}
     code = subprocess.run(step.command, cwd=ROOT, env=environment, check=False).returncode
     outcome = {
-        "source": source_hash(),
+        "source": source_hash(step),
         "ok": code == 0,
         "seconds": round(time.monotonic() - start),
         "at": datetime.now(UTC).isoformat(timespec="minutes"),
@@ -122,16 +135,16 @@ def outcome_of(step: Step) -> dict:
 
 def passed(step: Step) -> bool:
     outcome = outcome_of(step)
-    return bool(outcome.get("ok")) and outcome["source"] == source_hash()
+    return bool(outcome.get("ok")) and outcome["source"] == source_hash(step)
 
 
-def source_hash() -> str:
-    """A hash of the committed source; uncommitted changes make it differ from every commit."""
-    trees = [_git("rev-parse", f"HEAD:{folder}") for folder in ("src", "benchmarks", "tests")]
-    changed = _git("status", "--porcelain", "src", "benchmarks", "tests")
-    return " ".join(tree[:12] for tree in trees) + (
-        " (with uncommitted changes)" if changed else ""
-    )
+def source_hash(step: Step) -> str:
+    """A hash of what the step runs, as committed; uncommitted changes differ from every commit."""
+    script = step.command[1] if step.command[1].startswith("benchmarks/") else "tests"
+    inputs = ("src", script)
+    found = [_git("rev-parse", f"HEAD:{path}")[:12] for path in inputs]
+    changed = _git("status", "--porcelain", *inputs)
+    return " ".join(found) + (" (with uncommitted changes)" if changed else "")
 
 
 def report() -> str:
@@ -152,7 +165,7 @@ def report() -> str:
     for step in STEPS:
         outcome = outcome_of(step)
         word = "not run" if not outcome else "passed" if outcome["ok"] else "**failed**"
-        if outcome and outcome["source"] != source_hash():
+        if outcome and outcome["source"] != source_hash(step):
             word += " (earlier source)"
         figures = f"[{Path(step.results).stem}]({step.results})" if step.results else ""
         lines.append(

@@ -63,3 +63,27 @@ def test_a_parameter_that_is_not_there_is_named(files, setting):
     assert done.exit_code == 2
     assert setting.split("=")[0] in done.output
     assert "Traceback" not in done.output
+
+
+def test_a_table_of_a_database_trains_by_its_url(files):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(files / "t.db")) as connection:
+        connection.execute(f"create table t as select * from '{files / 't.parquet'}'")
+    out = files / "forest.json"
+    done = CliRunner().invoke(
+        app,
+        ["train", f"duckdb:///{files / 't.db'}?table=t", "--domain", str(files / "d.toml"),
+         "--epsilon", "1", "-o", str(out)],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert Forest.load(out).guarantee.holds
+
+
+def test_a_password_in_a_url_is_not_shown(files):
+    done = CliRunner().invoke(
+        app,
+        ["train", "postgresql://me:hunter2@127.0.0.1:1/nowhere?table=t", "--domain",
+         str(files / "d.toml"), "--epsilon", "1", "-o", str(files / "forest.json")],
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert "hunter2" not in done.output

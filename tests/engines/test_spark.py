@@ -277,40 +277,35 @@ def test_a_task_that_yields_and_then_fails_is_counted_once(spark, domain, how):
     assert_sums_of_memory(engine, table, kernels(domain)[1:2])
 
 
-def test_a_task_that_always_fails_is_charged_once_and_releases_nothing(spark, tmp_path):
-    """And what it failed on is told to no one."""
+def failing(spark):
+    """A table that cannot be read where a color is red, and says so with the color."""
     from pyspark.sql import functions as f
 
-    table = small_table(50)
     color = f.when(f.col("color") == "red", f.raise_error(f.concat(f.lit("secret "), "color")))
-    rows = spark.createDataFrame(table).repartition(1)
+    rows = spark.createDataFrame(small_table(50)).repartition(1)
     frame = rows.withColumn("color", color.otherwise(f.col("color")))
+    return SparkEngine(frame, small_domain())
+
+
+def test_a_task_that_always_fails_is_charged_once_and_releases_nothing(spark, tmp_path):
+    """And what it failed on is told to no one."""
     ledger = Ledger.create(tmp_path / "ledger.db", epsilon=1)
-    engine = SparkEngine(frame, small_domain())
     model = C45Classifier(epsilon=0.25, max_depth=2, ledger=ledger.path)
     with pytest.raises(SourceError, match="a Spark job failed part-way") as failure:
-        model.fit(engine)
+        model.fit(failing(spark))
     assert "secret" not in str(failure.value)
     assert failure.value.__cause__ is failure.value.__context__ is None
     assert not hasattr(model, "forest_")
     assert ledger.spent == Fraction(1, 4)
 
 
-def test_a_failed_pass_leaves_the_curator_without_an_answer(spark):
-    class Fails:
-        """A kernel that cannot count."""
-
-        shape, attributes, derived, l1, l2_squared = (1,), (), (), 1, 1
-
-        def add(self, batch, out):
-            raise RuntimeError("secret")
-
-    rows = spark.createDataFrame(small_table(20)).repartition(1)
-    curator = Curator(SparkEngine(rows, small_domain()), Budget.of(1))
+def test_a_failed_pass_leaves_the_curator_with_a_charge_and_no_answer(spark):
+    curator = Curator(failing(spark), Budget.of(1))
     with pytest.raises(SourceError):
-        curator.noisy_counts(Fails(), Fraction(1, 2), "a count")
+        curator.noisy_counts(kernels(small_domain())[1], Fraction(1, 2), "leaves")
     assert curator.remaining_share == Fraction(1, 2)
-    assert curator.noisy_counts(RecordCount(), Fraction(1, 2), "a count").values.shape == (1,)
+    counted = curator.noisy_counts(RecordCount(), Fraction(1, 2), "records")  # reads no color
+    assert counted.values.shape == (1,)
 
 
 def test_workers_without_frith_are_found_out_before_anything_is_charged(spark, monkeypatch):
@@ -388,6 +383,24 @@ def test_a_source_is_opened_by_what_it_is(spark, tmp_path):
     assert open_table("spark+table:people", small_domain())._files == []
     with pytest.raises(SourceError, match="no parquet table"):
         open_table(f"spark+parquet:{tmp_path}/none.parquet", small_domain())
+
+
+def test_what_spark_needs_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(ImportError, match=r"pip install 'frith\[spark\]'"):
+        open_table("spark+parquet:somewhere", small_domain())
+
+
+def test_a_spark_that_does_not_start_is_an_error_of_the_source(monkeypatch):
+    sql = pytest.importorskip("pyspark.sql")
+
+    class NoJava:
+        def getOrCreate(self):  # noqa: N802 - Spark's name
+            raise RuntimeError("JAVA_GATEWAY_EXITED")
+
+    monkeypatch.setattr(sql.SparkSession, "builder", NoJava())
+    with pytest.raises(SourceError, match="Java"):
+        open_table("spark+parquet:somewhere", small_domain())
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def test_a_postgres_url_is_libpqs_and_a_table(uri, database):
         ("duckdb://:memory:?query=SELECT 1", "name a file"),
         ("duckdb:///nothing-here.db?table=t", "no DuckDB file at /nothing-here.db or nothing-here"),
         ("duckdb:////nowhere/at.db?table=t", "no DuckDB file at /nowhere/at.db$"),
+        (f"duckdb:///{'x' * 5_000}?table=t", "no DuckDB file"),
         ("duckdb:f.db?table=t", "no URL of a table"),
         ("postgresql:host/db?table=t", "no URL of a table"),
         ("postgresql://host/db", "either a table"),

@@ -10,6 +10,14 @@ import typer
 TableFiles = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A Parquet, CSV or Feather file, folder or pattern.")
 ]
+AnyTable = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A Parquet, CSV or Feather file, folder or pattern, or the URL of a database table: "
+        "duckdb:///file.db?table=t, postgresql://user@host/database?table=t.",
+    ),
+]
 ForestFile = Annotated[
     Path, typer.Argument(metavar="FOREST", help="A forest written by `frith train`.")
 ]

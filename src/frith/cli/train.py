@@ -10,7 +10,7 @@ import typer
 
 from frith.cli.console import out, passes, print_json, say, say_note
 from frith.cli.files import check_output
-from frith.cli.options import AsJson, Delta, DomainFile, Epsilon, TableFiles
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
 
 
 class Learner(StrEnum):
@@ -28,7 +28,7 @@ _HEIGHTS = ("height", "max_depth", "depth")  # what learners call the length of 
 
 
 def train(
-    table: TableFiles,
+    table: AnyTable,
     domain: DomainFile,
     epsilon: Epsilon,
     output: Annotated[
@@ -59,7 +59,8 @@ def train(
     """
     from frith.domain import Domain
 
-    check_output(output, table, domain, *(() if ledger is None else (ledger,)))
+    inputs = [domain, *([] if ledger is None else [ledger])]
+    check_output(output, *inputs, *([] if "://" in table else [Path(table)]))
     wanted = {
         "domain": Domain.load(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
         "height": height, "random_state": seed, "ledger": ledger,
@@ -103,10 +104,10 @@ def _parse(setting: str) -> tuple[str, Any]:
         return name, value
 
 
-def _fit(model: Any, table: Path) -> None:
+def _fit(model: Any, table: str) -> None:
     from frith.engines import open_table
 
-    engine = open_table(str(table), model.domain)
+    engine = open_table(table, model.domain)
     with passes("training") as progress:
         model._progress = progress
         model.fit(engine)

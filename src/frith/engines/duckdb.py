@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import json
+import os
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ class DuckDBEngine(DatabaseEngine):
         self._files += [] if file is None else [file, file.with_name(f"{file.name}.wal")]
         self._pins = _look(self._files)
         with self.quietly(
-            f"{file} cannot be opened: it is no DuckDB file of this version, or it is being "
+            f"{file or 'DuckDB'} cannot be opened: it is no DuckDB file of this version, or it is being "
             "written to; close it elsewhere first"
         ):
             database = self._attach(file, allowed)
@@ -164,7 +165,7 @@ def _connect() -> Any:
 
 
 def _existing(files: tuple[Path, ...]) -> Path | None:
-    found = {f.absolute() for f in files if f.is_file()}
+    found = {f.absolute() for f in files if os.path.isfile(f)}  # also of a name no file could have
     if files and not found:
         places = " or ".join(map(str, files))  # of a PostgreSQL URL that says duckdb, not shown
         raise SourceError(f"there is no DuckDB file at {'that path' if '@' in places else places}")

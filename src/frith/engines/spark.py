@@ -51,6 +51,7 @@ from frith.kernels import Kernel
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+NEEDS_SPARK = "reading a Spark table needs pyspark: pip install 'frith[spark]'"
 URLS = ("spark+parquet:", "spark+orc:", "spark+table:")
 
 SLICE_CELLS = 2**15
@@ -152,7 +153,8 @@ class SparkEngine(Engine):
         shares = 1 + self._run(self._frame.count) // PERSON_ROWS
         dealt = self._map(self._columns(names), deal, PERSONS).repartition(shares, "person")
         bound = functools.partial(bound_partition, domain=self.domain)
-        copy = self._map(dealt, bound, RECORDS).persist(StorageLevel.MEMORY_AND_DISK)
+        copy = self._map(dealt, bound, RECORDS)
+        self._run(lambda: copy.persist(StorageLevel.MEMORY_AND_DISK))  # when a pass comes to it
         weakref.finalize(self, _let_go, copy).atexit = False
         return copy
 
@@ -186,17 +188,28 @@ class SparkEngine(Engine):
 
 def open_url(url: str, domain: Domain, threads: int | None = None) -> SparkEngine:
     """A table of the active Spark session, or of one started with Spark's own settings."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
     kind, place = url.removeprefix("spark+").split(":", 1)
-    session = SparkSession.builder.getOrCreate()
+    session = _start()
     try:
         frame = getattr(session.read, kind)(place)
         frame.schema  # noqa: B018 - over Spark Connect, only this looks
     except Exception:  # noqa: BLE001 - whatever it is called, there is no such table
         raise SourceError(f"Spark finds no {kind} table at {place}") from None
     return SparkEngine(frame, domain, threads)
+
+
+def _start() -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ImportError(NEEDS_SPARK) from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        return SparkSession.builder.getOrCreate()
+    except Exception:  # noqa: BLE001 - no Java, no cluster, settings that contradict each other
+        raise SourceError(
+            "Spark does not start; it needs Java 17 or later, and a cluster that answers"
+        ) from None
 
 
 def is_frame(source: object) -> bool:
