@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove bench setup clean
+.PHONY: demo test lint prove bench setup java clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -18,7 +18,12 @@ setup: $(READY)
 demo: $(READY)  ## train private forests on a real table and draw accuracy against epsilon
 	@$(BIN)/frith demo
 
-test: lint  ## everything CI checks, in minutes
+java:  ## for the Spark tests; they are skipped by name where it is missing
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+		apt-get install -y -qq default-jre-headless; } || \
+		echo "no Java: Spark tests are skipped; apt-get install default-jre-headless"
+
+test: lint java  ## everything CI checks, in minutes
 	$(BIN)/python -m pytest -n 2 --durations=5
 
 lint: $(READY)

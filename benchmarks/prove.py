@@ -167,7 +167,11 @@ def report() -> str:
         word = "not run" if not outcome else "passed" if outcome["ok"] else "**failed**"
         if outcome and outcome["source"] != source_hash(step):
             word += " (earlier source)"
-        figures = f"[{Path(step.results).stem}]({step.results})" if step.results else ""
+        figures = (
+            f"[{Path(step.results).stem}]({step.results})"
+            if step.results and (REPORT.parent / step.results).exists()
+            else ""
+        )
         lines.append(
             f"| {step.name} | {step.claim} | {word} | {outcome.get('seconds', '')} | {figures} |"
         )

@@ -416,7 +416,7 @@ class Forest:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "exact"
+        kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "no guarantee"
         return f"<Forest: {self.trees.n_trees} trees, {len(self.trees.leaves):,} leaves, {kind}>"
 
 
