@@ -314,3 +314,17 @@ def test_importances_follow_the_columns_of_the_table(make):
     assert importances[3] == 0
     assert importances.sum() == pytest.approx(1)
     assert importances[[0, 2]].sum() > importances[1]  # color and size make the label
+
+
+def test_one_record_of_a_list_does_not_change_how_others_are_read(make):
+    """A text cell beside numbers must not turn their missing values into text."""
+    rows = [["red", "no", float("nan")], ["blue", "yes", 4.0]] * 20
+    labels = ["no", "yes"] * 20
+    alone = make(small_domain(records=40), epsilon="inf", random_state=0).fit(rows, labels)
+    frame = make(small_domain(records=40), epsilon="inf", random_state=0).fit(
+        small_table(40)[ATTRIBUTES].assign(
+            color=[r[0] for r in rows], round=[r[1] for r in rows], size=[r[2] for r in rows]
+        ),
+        labels,
+    )
+    assert np.array_equal(alone.forest_.values, frame.forest_.values)

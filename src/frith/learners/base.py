@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from frith.curator import Curator, Release
 from frith.domain import Categorical, Domain, class_array
 from frith.drafting import draft_attributes
-from frith.encoding import columns_of
+from frith.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest, Trees, sum_up
@@ -141,7 +141,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
         """Names and counts only: once there is a domain, no value of a record raises."""
         if not _is_table(X):
-            X = np.asarray(X)
+            X = as_table(X)  # cell by cell: NumPy would read a list's cells by one another
             if X.ndim != 2:
                 raise ValueError(f"Expected 2D array, got an array of shape {X.shape} instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)
