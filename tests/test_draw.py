@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain, Forest
 from frith.draw import (
     _FADED,
+    _MOST_DOTS,
     COLORS,
     GREY,
     Box,
@@ -245,9 +246,10 @@ def test_what_cannot_be_drawn_is_explained(tree, depth):
 def test_all_trees_have_their_dots_in_their_cells(forest):
     picture = picture_of_forest(forest)
     dots = [m for m in picture.marks if isinstance(m, Dot)]
-    assert len(dots) == forest.trees.n_nodes
+    is_small = Nodes(forest).sizes.max() <= _MOST_DOTS  # else it is not drawn to its full depth
+    assert len(dots) == forest.trees.n_nodes or not is_small
     lines = sum(isinstance(m, Line) for m in picture.marks)
-    assert lines == forest.trees.n_nodes - forest.trees.n_trees
+    assert lines == len(dots) - forest.trees.n_trees
     for dot in dots:
         assert dot.radius <= dot.x <= picture.width - dot.radius
         assert dot.radius <= dot.y <= picture.height - dot.radius
@@ -325,9 +327,9 @@ def test_png_has_the_marks_where_the_svg_has_them(tmp_path):
 
 def test_a_huge_picture_still_fits_a_png(tmp_path):
     image = pytest.importorskip("matplotlib.image")
-    wide_forest(24, levels=60).draw(tmp_path / "tree.png", max_depth=60)
+    wide_forest(24, levels=20).draw(tmp_path / "tree.png", max_depth=20)
     height, width = image.imread(tmp_path / "tree.png").shape[:2]
-    assert height * width < 1.01 * 6e7
+    assert 0.9 * 6e7 < height * width < 1.01 * 6e7
 
 
 def test_without_matplotlib_a_png_says_what_to_install(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ def _look(path: Path, domain: Domain) -> Report:
 
     open_table(str(path), domain)  # names and types are held to what training asks of them
     report = empty_report(domain)
-    for batch in read_batches(path, required_columns(domain), skip=report.count_malformed):
+    for batch in read_batches(path, required_columns(domain), bad_row=report.count_malformed):
         add_batch(report, batch, domain)
     return report
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frith.errors import DataError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 65_536
-_CSV_BLOCK = 2**24  # bytes; no row may be longer
+    from frith.engines.csv import Handler
 
-Handler = Callable[[Any], str]
-"""Told of a CSV row with a wrong number of cells; what it returns is pyarrow's business."""
+ROWS = 65_536
 
 
 def check_output(path: Path, *inputs: Path) -> None:
@@ -39,40 +36,39 @@ def read_table(path: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    files, kind = _files_of(path)
+    from frith.engines.files import list_files
+
+    files, kind = list_files(path)
     if kind == "csv":
         return pa.concat_tables([_read_csv(f) for f in files], promote_options="permissive")
     return ds.dataset(files, format=kind).to_table()
 
 
 def read_batches(
-    path: Path, names: Sequence[str], skip: Handler | None = None
+    path: Path, names: Sequence[str], bad_row: Handler | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The named columns, batch by batch and in order; CSV cells are text, as in training.
 
-    Names are checked before the first batch is asked for. `skip` is told of every CSV row with a
+    Names are checked before the first batch is asked for. `bad_row` is told of every CSV row with a
     wrong number of cells; without it such a row raises.
     """
-    files, kind = _files_of(path)
+    from frith.engines.files import list_files
+
+    files, kind = list_files(path)
     for file in files:
         _check_columns(file, kind, names)
-    parts = (_batches_of(file, kind, list(names), skip) for file in files)
+    parts = (_batches_of(file, kind, list(names), bad_row) for file in files)
     return itertools.chain.from_iterable(parts)
-
-
-def _files_of(path: Path) -> tuple[list[str], str]:
-    """The files that `frith.open_table` would read at this path, and their format."""
-    from frith.engines.files import _format_of, _list_files
-
-    files = _list_files(path)
-    return files, _format_of(files)
 
 
 def _check_columns(file: str, kind: str, names: Sequence[str]) -> None:
     import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    from frith.engines.csv import csv_names
 
     try:
-        found = _names_in(file, kind)
+        found = csv_names(file) if kind == "csv" else ds.dataset(file, format=kind).schema.names
     except (pa.ArrowException, OSError):
         raise SourceError(f"{file} is not a readable {kind} file; it may be cut off") from None
     for name in names:
@@ -81,33 +77,16 @@ def _check_columns(file: str, kind: str, names: Sequence[str]) -> None:
             raise DataError(f"{file} has {has} {name!r}, which the domain declares")
 
 
-def _names_in(file: str, kind: str) -> list[str]:
-    import pyarrow.csv
-    import pyarrow.dataset as ds
-
-    if kind != "csv":
-        return ds.dataset(file, format=kind).schema.names
-    with pyarrow.csv.open_csv(_csv_source(file), **_csv_options(_skip)) as reader:
-        return reader.schema.names
-
-
 def _batches_of(
-    file: str, kind: str, names: list[str], skip: Handler | None
+    file: str, kind: str, names: list[str], bad_row: Handler | None
 ) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-    import pyarrow.csv
     import pyarrow.dataset as ds
 
-    if kind != "csv":
-        return ds.dataset(file, format=kind).to_batches(columns=names, batch_size=ROWS)
-    convert = pyarrow.csv.ConvertOptions(
-        include_columns=names,
-        column_types={name: pa.binary() for name in names},
-        null_values=[""],
-        strings_can_be_null=True,
-    )
-    options = _csv_options(skip)
-    return iter(pyarrow.csv.open_csv(_csv_source(file), convert_options=convert, **options))
+    from frith.engines.csv import csv_batches
+
+    if kind == "csv":
+        return csv_batches(file, names, bad_row)
+    return ds.dataset(file, format=kind).to_batches(columns=names, batch_size=ROWS)
 
 
 def _read_csv(file: str) -> pa.Table:
@@ -116,16 +95,14 @@ def _read_csv(file: str) -> pa.Table:
     Rows with a wrong number of cells are skipped, as in training.
     """
     import pyarrow as pa
-    import pyarrow.csv
 
     from frith.encoding import readable
+    from frith.engines.csv import read_csv
 
-    table = pyarrow.csv.read_csv(_csv_source(file), **_csv_options(_skip))
+    table = read_csv(file, {})
     dates = {field.name: pa.string() for field in table.schema if not readable(field.type)}
     if dates:
-        convert = pyarrow.csv.ConvertOptions(column_types=dates)
-        options = _csv_options(_skip)
-        table = pyarrow.csv.read_csv(_csv_source(file), convert_options=convert, **options)
+        table = read_csv(file, dates)
     return pa.table([_empty_is_missing(c) for c in table.columns], names=table.column_names)
 
 
@@ -136,27 +113,3 @@ def _empty_is_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_string(column.type):
         return column
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-
-
-def _csv_options(skip: Handler | None) -> dict[str, Any]:
-    """How training cuts a CSV file into rows."""
-    import pyarrow.csv
-
-    return {
-        "parse_options": pyarrow.csv.ParseOptions(
-            newlines_in_values=True, invalid_row_handler=skip
-        ),
-        "read_options": pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK),
-    }
-
-
-def _csv_source(file: str) -> str | io.BytesIO:
-    """The file, or a header without an end of line as the empty table that it is."""
-    with open(file, "rb") as opened:
-        line = opened.readline(_CSV_BLOCK)
-    ends = not line or b"\n" in line or b"\r" in line or len(line) == _CSV_BLOCK
-    return file if ends else io.BytesIO(line + b"\n")
-
-
-def _skip(row: Any) -> str:
-    return "skip"
