@@ -7,7 +7,9 @@ import enum
 import math
 import os
 import string
+from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from frith.domain import Categorical, Domain, Numeric, Person
-from frith.forest import Trees
+from frith.forest import Forest, Trees
+from frith.privacy.guarantee import Guarantee
+from frith.trees.pruning import collapse
 from frith.trees.random import grow_random_trees
 
 FULL = 20 if os.environ.get("FRITH_FULL") == "1" else 1
@@ -322,8 +326,25 @@ def _append(attribute, cut, first, count):
     return at
 
 
+@st.composite
+def trees_with_sets(draw, domain):
+    """Some splits into all values ask for a set instead; what hung below other values is gone."""
+    trees, rng = draw(grown_trees(domain)), np.random.default_rng(draw(st.integers(0, 999)))
+    wide = [a for a, x in enumerate(domain.attributes) if isinstance(x, Categorical) and x.size > 1]
+    asking = np.flatnonzero(np.isin(trees.attribute, wide) & (rng.random(trees.n_nodes) < 0.7))
+    if not len(asking):
+        return trees
+    sets = rng.random((len(asking), max(a.size for a in domain.attributes))) < 0.5
+    cut = trees.cut.copy()
+    cut[asking] = -2 - np.arange(len(asking))
+    asked = replace(trees, cut=cut, sets=sets)
+    nothing = np.zeros((trees.n_nodes, domain.n_labels))
+    forest = Forest(domain, asked, nothing, Guarantee(Fraction(1)), nothing[:, 0])
+    return collapse(forest, asked.attribute >= 0).trees
+
+
 def trees(domain):
-    return st.one_of(grown_trees(domain), any_trees(domain))
+    return st.one_of(grown_trees(domain), any_trees(domain), trees_with_sets(domain))
 
 
 letters = st.text(string.ascii_letters, min_size=1, max_size=8)

@@ -147,7 +147,7 @@ def test_long_sums_of_shares_round_and_tie_as_in_the_library(vote):
     table = {a.name: drawn(["x", "y", "z"], 3_000, rng) for a in attributes}
     assert_same(forest, table)
     if vote == "shares":  # it can fail
-        leaves = forest._leaf_values[rng.integers(0, len(trees.leaves), (3_000, 40))]
+        leaves = forest.leaf_values[rng.integers(0, len(trees.leaves), (3_000, 40))]
         backwards = sum(leaves[:, t] for t in range(39, -1, -1))
         forwards = sum(leaves[:, t] for t in range(40))
         assert np.any(forwards.argmax(axis=1) != backwards.argmax(axis=1))

@@ -377,6 +377,9 @@ def judged(forest, kept, codes):
         elif path:
             size = max(0, forest.values[leaf].sum()) if forest.vote == "counts" else 1
             votes.append(shares[path[0]] * size)
+    if forest.vote == "product":
+        logs = sum((np.log(np.maximum(v, 1e-12)) for v in votes), np.zeros(len(shares[0])))
+        return np.exp(logs - logs.max()) if logs.any() else forest.label_weights
     if forest.vote == "confident" and votes:
         most = max(v.max() for v in votes)
         winners = {c for v in votes for c in range(len(v)) if v[c] == most}

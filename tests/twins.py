@@ -129,7 +129,9 @@ def leaf_of(codes, root, trees):
     node = root
     while trees.attribute[node] >= 0:
         code = codes[trees.attribute[node]]
-        if trees.cut[node] < 0:
+        if trees.cut[node] < -1:
+            node = trees.first_child[node] + (0 if trees.sets[-2 - trees.cut[node]][code] else 1)
+        elif trees.cut[node] < 0:
             node = trees.first_child[node] + code
         else:
             node = trees.first_child[node] + (1 if code >= trees.cut[node] else 0)

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.domain import Numeric, spelling
+from frith.domain import spelling
 from frith.errors import FormatError
 from frith.forest import Forest
 from frith.rules import Nodes, percent, plus_minus, printable
@@ -314,7 +314,7 @@ def _lines(node: int, nodes: Nodes) -> tuple[str, str]:
     asked = forest.domain.attributes[forest.trees.attribute[node]]
     name = printable(asked.name)
     first = int(forest.trees.first_child[node])
-    question = str(nodes.step(first)) if isinstance(asked, Numeric) else f"{name}?"
+    question = str(nodes.step(first)) if forest.trees.cut[node] != -1 else f"{name}?"
     return question, f"{support} · {share}"
 
 
@@ -322,10 +322,9 @@ def _answer(spot: _Spot, spots: list[_Spot], nodes: Nodes) -> str:
     """What leads from the parent to this spot."""
     if spot.node < 0 or spot.parent < 0:
         return ""
-    step = nodes.step(spot.node)
-    if isinstance(step.attribute, Numeric):
-        first = nodes.forest.trees.first_child[spots[spot.parent].node]
-        return "yes" if spot.node == first else "no"
+    step, parent, trees = nodes.step(spot.node), spots[spot.parent].node, nodes.forest.trees
+    if trees.cut[parent] != -1:
+        return "yes" if spot.node == trees.first_child[parent] else "no"
     return clip(printable(spelling(step.values[0])), 140, 10)
 
 

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from frith.rules import RuleList
 
 FORMAT = "frith-forest/1"
-VOTES = ("counts", "shares", "weighted", "confident")
+VOTES = ("counts", "shares", "weighted", "confident", "product")
 _ROWS = 65_536  # rows predicted per slice
+_LEAST_SHARE = 1e-12  # no tree can rule a label out
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +37,16 @@ class Trees:
 
     A node asks about `attribute` (-1 for a leaf). Its children are consecutive from
     `first_child`: one a value for a categorical attribute (`cut` is -1), two for a numeric one,
-    codes below `cut` on the left. Children come after their parents.
+    codes below `cut` on the left. A categorical attribute may also be asked whether its value is in
+    a set: `cut` is then -2 - s, and codes in row s of `sets` go left, others right. Children come
+    after their parents.
     """
 
     roots: NDArray[np.int32]
     attribute: NDArray[np.int32]
     cut: NDArray[np.int32]
     first_child: NDArray[np.int32]
+    sets: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
 
     @property
     def n_trees(self) -> int:
@@ -71,7 +75,19 @@ class Trees:
 
     def children(self, node: int, domain: Domain) -> range:
         first = int(self.first_child[node])
-        return range(first, first + domain.attributes[self.attribute[node]].branches)
+        is_set = self.cut[node] < -1
+        return range(
+            first, first + (2 if is_set else domain.attributes[self.attribute[node]].branches)
+        )
+
+    def widths(self, domain: Domain) -> NDArray[np.int32]:
+        """How many children each node has."""
+        branches = np.array([*(a.branches for a in domain.attributes), 0], dtype=np.int32)
+        return np.where(self.cut < -1, np.int32(2), branches[self.attribute])
+
+    def members(self, node: int) -> NDArray[np.bool_]:
+        """Which codes a node that asks for a set sends left."""
+        return self.sets[-2 - self.cut[node]]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trees):
@@ -79,8 +95,8 @@ class Trees:
         mine, theirs = self._arrays(), other._arrays()
         return all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
-    def _arrays(self) -> tuple[NDArray[np.int32], ...]:
-        return self.roots, self.attribute, self.cut, self.first_child
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.roots, self.attribute, self.cut, self.first_child, self.sets
 
     def check(self, domain: Domain) -> None:
         """Raise `FormatError` unless every walk over codes of the domain ends in a leaf."""
@@ -93,28 +109,27 @@ class Trees:
             raise FormatError("the forest has a tree without a root")
         if len(asked) and asked.max() >= len(domain.attributes):
             raise FormatError("the forest asks about an attribute its domain does not have")
-        branches = np.array([a.branches for a in domain.attributes])[asked]
+        cut, first = self.cut[inner], self.first_child[inner].astype(np.int64)
+        sizes = np.array([a.size for a in domain.attributes])[asked]
         numeric = np.array([not isinstance(a, Categorical) for a in domain.attributes])[asked]
-        first = self.first_child[inner].astype(np.int64)
-        if np.any(first <= nodes[inner]) or np.any(first + branches > self.n_nodes):
-            raise FormatError("the forest has a node whose children are out of place")
-        if np.any((self.cut[inner] >= 0) != numeric):
+        if np.any((cut >= 0) != numeric):
             raise FormatError(
                 "the forest has a cut on a categorical attribute, or none on a number"
             )
+        if np.any(-2 - cut >= len(self.sets)) or np.any(sizes[cut < -1] > self.sets.shape[1]):
+            raise FormatError("the forest asks for a set that it does not have")
+        if np.any(first <= nodes[inner]) or np.any(
+            first + self.widths(domain)[inner] > self.n_nodes
+        ):
+            raise FormatError("the forest has a node whose children are out of place")
 
 
 def sum_up(trees: Trees, leaf_values: NDArray[Any], domain: Domain) -> NDArray[Any]:
     """Values of all nodes from those of the leaves: a parent is the sum of its children."""
     values = np.zeros((trees.n_nodes, leaf_values.shape[1]), dtype=leaf_values.dtype)
     values[trees.leaves] = leaf_values
-    _sum_up(trees.nodes, branch_counts(domain), values)
+    _sum_up(trees.first_child, trees.widths(domain), values)
     return values
-
-
-def branch_counts(domain: Domain) -> NDArray[np.int32]:
-    """How many children a split on each attribute has."""
-    return np.array([a.branches for a in domain.attributes], dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +144,7 @@ class Forest:
     shares     label shares of the record's leaves, summed over trees
     weighted   each tree's most common label, weighted by its share (DPDF)
     confident  the label of highest share on any path; ties by shares summed over trees (DP-RF)
+    product    label shares of the record's leaves, multiplied over trees: each corrects the others
 
     Where a vote needs shares, a leaf without a positive count speaks with the nearest node above
     it that has one; with `confident`, the node of highest share on the path speaks.
@@ -204,14 +220,14 @@ class Forest:
         speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
         if self.vote != "counts":
             confidence = self.node_shares.max(axis=1)
-            branches = branch_counts(self.domain)
+            widths = self.trees.widths(self.domain)
             _find_speakers(
-                self.trees.nodes, branches, confidence, self.vote == "confident", speaker
+                self.trees.first_child, widths, confidence, self.vote == "confident", speaker
             )
         return speaker[self.trees.leaves]
 
     @functools.cached_property
-    def _leaf_values(self) -> NDArray[np.float64]:
+    def leaf_values(self) -> NDArray[np.float64]:
         """What each leaf adds to its records."""
         if self.vote == "counts":
             return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
@@ -219,12 +235,18 @@ class Forest:
         if self.vote == "weighted":
             best = shares.argmax(axis=1)[:, None] == np.arange(shares.shape[1])
             shares = np.where(best, shares, 0.0)
+        if self.vote == "product":  # a tree without a positive count on the path says nothing
+            some = shares.sum(axis=1, keepdims=True) > 0
+            shares = np.where(some, np.log(np.maximum(shares, _LEAST_SHARE)), 0.0)
         return np.ascontiguousarray(shares)
 
     def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         weights = np.zeros((len(codes), self.domain.n_labels))
         add = _most_confident if self.vote == "confident" else _add_leaves
-        add(codes, self.trees.roots, self.trees.nodes, self._leaf_values, weights)
+        add(codes, self.trees.roots, self.trees.nodes, self.trees.sets, self.leaf_values, weights)
+        if self.vote == "product":
+            some = weights.any(axis=1, keepdims=True)  # else no tree said anything
+            weights = np.where(some, np.exp(weights - weights.max(axis=1, keepdims=True)), 0.0)
         return weights
 
     def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
@@ -322,7 +344,8 @@ class Forest:
             "guarantee": self.guarantee.to_json(),
             "variance": self.variance.tolist(),
             "domain": self.domain.to_json(),
-            "trees": {name: getattr(self.trees, name).tolist() for name in _TREE_ARRAYS},
+            "trees": {name: getattr(self.trees, name).tolist() for name in _TREE_ARRAYS}
+            | {"sets": [np.flatnonzero(row).tolist() for row in self.trees.sets]},
             "values": self.values.tolist(),
         }
 
@@ -332,7 +355,10 @@ class Forest:
             raise FormatError(f"this is not a frith forest: it must say format {FORMAT!r}")
         try:
             domain = Domain.from_json(data["domain"])
-            trees = Trees(*(np.array(data["trees"][name], dtype=np.int32) for name in _TREE_ARRAYS))
+            trees = Trees(
+                *[np.array(data["trees"][name], dtype=np.int32) for name in _TREE_ARRAYS],
+                _read_sets(data["trees"].get("sets", []), domain),
+            )
             trees.check(domain)
             values = np.array(data["values"])
             if values.shape != (trees.n_nodes, domain.n_labels) or values.dtype.kind not in "if":
@@ -423,41 +449,60 @@ class Forest:
 _TREE_ARRAYS = ("roots", "attribute", "cut", "first_child")
 
 
+def _read_sets(lists: list[list[int]], domain: Domain) -> NDArray[np.bool_]:
+    """One row a set; as wide as the largest categorical attribute."""
+    if not lists:
+        return np.zeros((0, 0), dtype=bool)
+    sizes = [a.size for a in domain.attributes if isinstance(a, Categorical)]
+    sets = np.zeros((len(lists), max(sizes, default=0)), dtype=bool)
+    for row, codes in zip(sets, lists, strict=True):
+        if min(codes, default=0) < 0:
+            raise FormatError("the forest asks for a set of values that are none")
+        row[codes] = True
+    return sets
+
+
 def available_threads() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @compiled
-def find_leaf(codes, i, node, nodes):  # type: ignore[no-untyped-def]
+def find_leaf(codes, i, node, nodes, sets):  # type: ignore[no-untyped-def]
     """Walk record i down from `node`; the number of the leaf it ends in."""
     attribute = nodes[node, 0]
     while attribute >= 0:
         code = np.int32(codes[i, attribute])
         cut = nodes[node, 1]
-        node = nodes[node, 2] + (code if cut < 0 else np.int32(code >= cut))
+        if cut >= 0:
+            branch = np.int32(code >= cut)
+        elif cut == -1:
+            branch = code
+        else:
+            branch = np.int32(not sets[-2 - cut, code])
+        node = nodes[node, 2] + branch
         attribute = nodes[node, 0]
     return nodes[node, 3]
 
 
 @compiled
-def _add_leaves(codes, roots, nodes, leaf_values, out):  # type: ignore[no-untyped-def]
+def _add_leaves(codes, roots, nodes, sets, leaf_values, out):  # type: ignore[no-untyped-def]
     for start in range(0, len(codes), 512):
         for root in roots:
             for i in range(start, min(start + 512, len(codes))):
-                leaf = find_leaf(codes, i, root, nodes)
+                leaf = find_leaf(codes, i, root, nodes, sets)
                 for label in range(out.shape[1]):
                     out[i, label] += leaf_values[leaf, label]
 
 
 @compiled
-def _most_confident(codes, roots, nodes, leaf_values, out):  # type: ignore[no-untyped-def]
+def _most_confident(codes, roots, nodes, sets, leaf_values, out):  # type: ignore[no-untyped-def]
     """The shares of the most confident leaf; where labels tie there, the sum over all trees."""
     n_labels = out.shape[1]
     for i in range(len(codes)):
         best, label, tie, speaker = -1.0, -1, False, 0
         for root in roots:
-            leaf = find_leaf(codes, i, root, nodes)
+            leaf = find_leaf(codes, i, root, nodes, sets)
             for c in range(n_labels):
                 share = leaf_values[leaf, c]
                 if share > best:
@@ -469,23 +514,20 @@ def _most_confident(codes, roots, nodes, leaf_values, out):  # type: ignore[no-u
                 out[i, c] = leaf_values[speaker, c]
         if tie:
             for root in roots:
-                leaf = find_leaf(codes, i, root, nodes)
+                leaf = find_leaf(codes, i, root, nodes, sets)
                 for c in range(n_labels):
                     out[i, c] += leaf_values[leaf, c]
 
 
 @compiled
-def _find_speakers(nodes, branches, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
+def _find_speakers(first_child, widths, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
     """Top down: a node speaks for itself if it may, else as its parent does."""
-    for node in range(len(nodes)):
-        attribute = nodes[node, 0]
-        if attribute >= 0:
-            above = speaker[node]
-            least = confidence[above] if most_confident else 0.0
-            first = nodes[node, 2]
-            for child in range(first, first + branches[attribute]):
-                if confidence[child] <= least:
-                    speaker[child] = above
+    for node in range(len(widths)):
+        above = speaker[node]
+        least = confidence[above] if most_confident else 0.0
+        for child in range(first_child[node], first_child[node] + widths[node]):
+            if confidence[child] <= least:
+                speaker[child] = above
 
 
 @compiled
@@ -499,10 +541,7 @@ def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _sum_up(nodes, branches, values):  # type: ignore[no-untyped-def]
-    for node in range(len(nodes) - 1, -1, -1):
-        attribute = nodes[node, 0]
-        if attribute >= 0:
-            first = nodes[node, 2]
-            for child in range(first, first + branches[attribute]):
-                values[node] += values[child]
+def _sum_up(first_child, widths, values):  # type: ignore[no-untyped-def]
+    for node in range(len(widths) - 1, -1, -1):
+        for child in range(first_child[node], first_child[node] + widths[node]):
+            values[node] += values[child]

@@ -109,15 +109,17 @@ class LeafCounts:
         return self.trees.n_trees
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
-        _count_leaves(batch.codes, batch.labels, self.trees.roots, self.trees.nodes, out)
+        _count_leaves(
+            batch.codes, batch.labels, self.trees.roots, self.trees.nodes, self.trees.sets, out
+        )
 
 
 @compiled
-def _count_leaves(codes, labels, roots, nodes, out):  # type: ignore[no-untyped-def]
+def _count_leaves(codes, labels, roots, nodes, sets, out):  # type: ignore[no-untyped-def]
     for start in range(0, len(codes), 512):  # a block of records stays in cache for all trees
         for root in roots:
             for i in range(start, min(start + 512, len(codes))):
-                out[find_leaf(codes, i, root, nodes), labels[i]] += 1
+                out[find_leaf(codes, i, root, nodes, sets), labels[i]] += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,7 @@ class SplitCounts:
         asked = np.argsort(~self.asks, axis=1, kind="stable").astype(np.int64)
         lookup, begins = self.layout.lookup
         _count_splits(
-            batch.codes, batch.labels, self.trees.roots, self.trees.nodes,
+            batch.codes, batch.labels, self.trees.roots, self.trees.nodes, self.trees.sets,
             leaf_to_open, asked, counts, lookup, begins, out,
         )  # fmt: skip
 
@@ -253,13 +255,13 @@ View = SplitTables | NodeCounts | NodeSizes
 
 @compiled
 def _count_splits(  # type: ignore[no-untyped-def]
-    codes, labels, roots, nodes, leaf_to_open, asked, counts, lookup, begins, out
+    codes, labels, roots, nodes, sets, leaf_to_open, asked, counts, lookup, begins, out
 ):
     last = out.shape[1] - 1
     for i in range(len(codes)):
         label = labels[i]
         for root in roots:
-            place = leaf_to_open[find_leaf(codes, i, root, nodes)]
+            place = leaf_to_open[find_leaf(codes, i, root, nodes, sets)]
             if place < 0:
                 continue
             out[place, last, label] += 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from frith.domain import Attribute, Categorical, Numeric, Value, spelling
 from frith.encoding import columns_of, encode_column
 from frith.errors import FormatError
-from frith.forest import Forest, _find_speakers, branch_counts
+from frith.forest import Forest, _find_speakers
 
 FORMAT = "frith-rules/1"
 SORTS = ("certainty", "confidence", "support", "tree")
@@ -29,7 +29,7 @@ _PRINTED = 20  # rules in `str()` of a list
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One attribute's codes from `low` up to and without `high`: all cuts on a path, as one.
+    """One attribute's codes from `low` up to `high`, `without` some: all cuts on a path, as one.
 
     A record meets it by its *encoded* value: outside values count as the domain declares, and so
     do missing ones.
@@ -39,23 +39,31 @@ class Condition:
     ['age < 40', 'age >= 20', 'age >= 20 (or missing)', 'age is missing', 'age is known']
     >>> str(Condition(age, 2, 4)), str(Condition(Categorical("color", ("red", "blue")), 1, 2))
     ('20 <= age < 40', 'color = blue')
+    >>> color = Categorical("color", ("red", "blue", "green", "white"))
+    >>> str(Condition(color, 0, 4, (1,))), str(Condition(color, 0, 4, (0, 1)))
+    ('color is not blue', 'color = green or white')
     """
 
     attribute: Attribute
     low: int
     high: int
+    without: tuple[int, ...] = ()
+
+    @property
+    def codes(self) -> list[int]:
+        return [c for c in range(self.low, self.high) if c not in self.without]
 
     @property
     def is_possible(self) -> bool:
         """False where questions on one path exclude each other."""
-        return self.low < self.high
+        return self.low < self.high and (not self.without or bool(self.codes))
 
     @property
     def values(self) -> tuple[Value, ...]:
         """The legal values of a categorical attribute; none for a number."""
         if isinstance(self.attribute, Numeric):
             return ()
-        return self.attribute.values[self.low : self.high]
+        return tuple(self.attribute.values[c] for c in self.codes)
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
@@ -75,7 +83,7 @@ class Condition:
         return isinstance(self.attribute, Numeric) and self.low <= self.attribute.cells < self.high
 
     def covers(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
-        return (codes >= self.low) & (codes < self.high)
+        return (codes >= self.low) & (codes < self.high) & ~np.isin(codes, self.without)
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"attribute": self.attribute.name, "text": str(self)}
@@ -90,8 +98,15 @@ class Condition:
         if not self.is_possible:
             return f"{name} is impossible"
         if not isinstance(self.attribute, Numeric):
-            return f"{name} = {' or '.join(printable(spelling(v)) for v in self.values)}"
+            return f"{name} {self._set(self.attribute)}"
         return self._interval(name, self.attribute)
+
+    def _set(self, a: Categorical) -> str:
+        """The values by name, or those left out where they are fewer."""
+        left_out = [v for v in a.values if v not in self.values]
+        if 2 * len(left_out) < len(a.values):
+            return f"is not {' or '.join(map(_spelled, left_out))}" if left_out else "is anything"
+        return f"= {' or '.join(map(_spelled, self.values))}"
 
     def _interval(self, name: str, a: Numeric) -> str:
         if self.low >= a.cells:
@@ -102,6 +117,10 @@ class Condition:
         if high is None:
             return f"{name} >= {low}{' (or missing)' if self.missing else ''}"
         return f"{name} < {high}" if low is None else f"{low} <= {name} < {high}"
+
+
+def _spelled(value: Value) -> str:
+    return printable(spelling(value))
 
 
 def printable(text: str) -> str:
@@ -214,7 +233,7 @@ class Nodes:
 
     @functools.cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]:
-        trees, branches = self.forest.trees, branch_counts(self.forest.domain)
+        trees, widths = self.forest.trees, self.forest.trees.widths(self.forest.domain)
         parent, tree, order = np.full((3, trees.n_nodes), -1)
         level, number = trees.roots.astype(np.int64), np.arange(trees.n_trees)
         above = np.full(trees.n_trees, -1)
@@ -227,7 +246,7 @@ class Nodes:
                 raise FormatError("the forest has a node that two paths reach; no tree has one")
             levels.append(level)
             inner = level[trees.attribute[level] >= 0]
-            counts = branches[trees.attribute[inner]]
+            counts = widths[inner]
             above = np.repeat(inner, counts)
             within = np.arange(len(above)) - np.repeat(np.cumsum(counts) - counts, counts)
             level, number = trees.first_child[above] + within, tree[above]
@@ -278,8 +297,8 @@ class Nodes:
     def label(self) -> NDArray[np.int64]:
         """The code of each node's label."""
         trees, speaker = self.forest.trees, np.arange(len(self.parent), dtype=np.int32)
-        branches = branch_counts(self.forest.domain)
-        _find_speakers(trees.nodes, branches, self.confidence, False, speaker)
+        widths = trees.widths(self.forest.domain)
+        _find_speakers(trees.first_child, widths, self.confidence, False, speaker)
         return self.forest.node_shares[speaker].argmax(axis=1)
 
     def asks(self, attribute: int) -> NDArray[np.bool_]:
@@ -301,7 +320,8 @@ class Nodes:
             new = self.step(child)
             old = merged.get(new.attribute.name, new)
             low, high = max(old.low, new.low), min(old.high, new.high)
-            merged[new.attribute.name] = replace(new, low=low, high=max(low, high))
+            without = tuple(sorted({*old.without, *new.without}))
+            merged[new.attribute.name] = Condition(new.attribute, low, max(low, high), without)
         return tuple(merged.values())
 
     def step(self, node: int) -> Condition:
@@ -309,6 +329,10 @@ class Nodes:
         above, trees = int(self.parent[node]), self.forest.trees
         asked = self.forest.domain.attributes[trees.attribute[above]]
         branch = node - int(trees.first_child[above])
+        if isinstance(asked, Categorical) and trees.cut[above] < -1:
+            members = trees.members(above)[: asked.size]
+            without = np.flatnonzero(members if branch else ~members)
+            return Condition(asked, 0, asked.size, tuple(without.tolist()))
         if isinstance(asked, Categorical):
             return Condition(asked, branch, branch + 1)
         cut = min(int(trees.cut[above]), asked.size)

@@ -35,7 +35,12 @@ def onnx_model(forest: Forest) -> ModelProto:
     rows = graph.op("Shape", codes, start=0, end=1)
     leaves = _find_leaves(graph, forest, codes, columns, rows)
     vote = _most_confident if forest.vote == "confident" else _added
-    _decide(graph, forest, vote(graph, forest, leaves, rows))
+    weights = vote(graph, forest, leaves, rows)
+    if forest.vote == "product":
+        lowest = graph.op("ReduceMin", weights, axes=[1], keepdims=1)
+        product = graph.op("Exp", graph.op("Sub", weights, _highest(graph, weights)))
+        weights = graph.op("Where", graph.op("Less", lowest, np.float64(0)), product, weights)
+    _decide(graph, forest, weights)
     facts = {
         "frith.guarantee": json.dumps(forest.guarantee.to_json()),
         "frith.domain": forest.domain.fingerprint,
@@ -52,6 +57,7 @@ def _find_leaves(
     """The number of the leaf that each tree has for each record, [trees, N]."""
     trees, step_tables = forest.trees, _step_tables(forest, columns)
     first, column, cut = (graph.constant(table) for table in step_tables)
+    outside = graph.constant((~trees.sets).astype(np.int64).ravel()) if trees.sets.size else None
     shape = graph.op("Concat", np.array([trees.n_trees]), rows, axis=0)
     # All in one dimension: there, onnxruntime finds elements several times faster than by Gather.
     cells = _flat(graph, codes)
@@ -66,6 +72,12 @@ def _find_leaves(
         at = body.op("GatherElements", cut, node)
         right = body.op("Cast", body.op("GreaterOrEqual", code, at), to=INT64)
         branch = body.op("Where", body.op("Less", at, np.int64(0)), code, right)
+        if outside is not None:
+            row = body.op("Mul", body.op("Sub", np.int64(-2), at), np.int64(trees.sets.shape[1]))
+            is_set = body.op("Less", at, np.int64(-1))
+            place = body.op("Where", is_set, body.op("Add", row, code), np.int64(0))
+            asked = body.op("GatherElements", outside, place)
+            branch = body.op("Where", is_set, asked, branch)
         return [body.op("Add", body.op("GatherElements", first, node), branch)]
 
     (node,) = graph.repeat(forest.height, [start], step)
@@ -91,7 +103,7 @@ def _step_tables(forest: Forest, columns: NDArray[np.int64]) -> tuple[NDArray[np
 
 def _added(graph: Graph, forest: Forest, leaves: str, rows: str) -> str:
     """What the leaves of a record add up to, in the order of the trees."""
-    table = graph.constant(forest._leaf_values)
+    table = graph.constant(forest.leaf_values)
 
     def step(body: Graph, i: str, sums: str) -> list[str]:
         said = body.op("Gather", table, body.op("Gather", leaves, i))
@@ -106,7 +118,7 @@ def _most_confident(graph: Graph, forest: Forest, leaves: str, rows: str) -> str
 
     `top` is the highest share of each label so far: labels tie if several have the highest of all.
     """
-    table = graph.constant(forest._leaf_values)
+    table = graph.constant(forest.leaf_values)
 
     def step(body: Graph, i: str, sums: str, top: str, speaker: str) -> list[str]:
         said = body.op("Gather", table, body.op("Gather", leaves, i))

@@ -55,6 +55,10 @@ def _line(depth: int, text: str) -> str:
 def _question(forest: Forest, node: int, branch: int) -> str:
     """What holds of the records that go into this branch."""
     attribute = forest.domain.attributes[forest.trees.attribute[node]]
+    if forest.trees.cut[node] < -1:
+        members = forest.trees.members(node)
+        values = [v for v, inside in zip(attribute.values, members, strict=False) if inside]
+        return f"{attribute.name} {'not ' if branch else ''}in {values!r}"
     if isinstance(attribute, Categorical):
         return f"{attribute.name} = {attribute.values[branch]!r}"
     return f"{attribute.name} {_side(attribute, int(forest.trees.cut[node]), branch == 1)}"

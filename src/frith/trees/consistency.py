@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.forest import Trees, branch_counts
+from frith.forest import Trees
 from frith.jit import compiled
 
 
@@ -26,21 +26,19 @@ def make_consistent(
     if not np.any(variance > 0):
         return fitted, variance.copy()
     left = variance.astype(np.float64)
-    _fit(trees.nodes, trees.roots, branch_counts(domain), fitted, left)
+    _fit(trees.first_child, trees.widths(domain), fitted, left)
     return fitted, left
 
 
 @compiled
-def _fit(nodes, roots, branches, values, variance):  # type: ignore[no-untyped-def]
+def _fit(first_child, widths, values, variance):  # type: ignore[no-untyped-def]
     """Bottom up, join a node's own count with its children's sum; top down, share what is left."""
     n_labels = values.shape[1]
     total = np.zeros(n_labels)
-    for node in range(len(nodes) - 1, -1, -1):
-        attribute = nodes[node, 0]
-        if attribute < 0:
+    for node in range(len(widths) - 1, -1, -1):
+        if widths[node] == 0:
             continue
-        first = nodes[node, 2]
-        last = first + branches[attribute]
+        first, last = first_child[node], first_child[node] + widths[node]
         spread = variance[first:last].sum()
         own = 1.0 / variance[node] if variance[node] > 0 else 1e300
         below = 1.0 / spread if spread > 0 else 1e300
@@ -49,12 +47,10 @@ def _fit(nodes, roots, branches, values, variance):  # type: ignore[no-untyped-d
                 own + below
             )
         variance[node] = 1.0 / (own + below)
-    for node in range(len(nodes)):
-        attribute = nodes[node, 0]
-        if attribute < 0:
+    for node in range(len(widths)):
+        if widths[node] == 0:
             continue
-        first = nodes[node, 2]
-        last = first + branches[attribute]
+        first, last = first_child[node], first_child[node] + widths[node]
         spread = variance[first:last].sum()
         for c in range(n_labels):
             total[c] = values[first:last, c].sum()

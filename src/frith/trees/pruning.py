@@ -29,6 +29,7 @@ def collapse(forest: Forest, live: NDArray[np.bool_]) -> Forest:
         np.where(live, trees.attribute[kept], -1).astype(np.int32),
         np.where(live, trees.cut[kept], -1).astype(np.int32),
         np.where(live, number[np.maximum(first, 0)], -1).astype(np.int32),
+        trees.sets,
     )
     return replace(forest, trees=pruned, values=forest.values[kept], variance=forest.variance[kept])
 
