@@ -38,8 +38,7 @@ class GlobalGini(GiniMass):
     """The Gini index as a share of the node's records, with the weights exp(epsilon score) that
     a sensitivity of 0.5 gives: DiffPID3 as the DPDF paper ran it. Categorical attributes only."""
 
-    def __init__(self) -> None:
-        super().__init__(range_=SCALE)
+    range_ = SCALE
 
     def mass(self, counts: np.ndarray) -> np.ndarray:
         size = np.maximum(counts.sum(axis=(-2, -1)), 1)

@@ -99,7 +99,7 @@ def test_an_array_of_another_width_is_refused(ledger):
 
 
 def test_labels_of_another_length_are_refused(ledger):
-    with pytest.raises(DataError, match="200 rows and y has 3"):
+    with pytest.raises(DataError, match="differ in their number of rows"):
         model(ledger).fit(small_table()[ATTRIBUTES], ["no"] * 3)
     assert ledger.spent == 0
 

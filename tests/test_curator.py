@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -5,9 +6,11 @@ import pytest
 
 from frith import Budget, BudgetExceeded, Ledger, open_table
 from frith.curator import Curator
-from frith.errors import TooManyCells
+from frith.errors import FormatError, TooManyCells
 from frith.kernels import LeafCounts, RecordCount
 from frith.privacy.guarantee import RECORD
+from frith.scores import MaxMass
+from frith.trees.growing import Grower
 from frith.trees.random import grow_random_trees
 from tests.statistics import fits_law
 from tests.tables import person_domain, small_domain, small_table
@@ -145,3 +148,23 @@ def test_progress_names_passes_and_nothing_else(engine):
     curator = Curator(engine, Budget.of(1), progress=heard.append)
     curator.noisy_counts(RecordCount(), Fraction(1), "number of records")
     assert heard == ["number of records"]
+
+
+def test_a_node_chosen_for_twice_is_refused(engine):
+    level, allowed = Grower(engine.domain, 1, 4).level([0])
+    curator = Curator(engine, Budget.of(1))
+    with pytest.raises(ValueError, match="once"):
+        curator.choose_splits(
+            level, np.array([0, 0]), allowed[[0, 0]], MaxMass(), Fraction(1, 2), "a choice"
+        )
+    assert curator.remaining_share == 1
+
+
+def test_trees_that_share_a_node_are_refused_before_anything_is_charged(engine):
+    """The squared L2 sensitivity of N trees is N because no leaf is in two of them."""
+    trees = grow_random_trees(engine.domain, 1, 1, np.random.default_rng(0))
+    shared = replace(trees, roots=trees.roots[[0, 0]])
+    curator = Curator(engine, Budget.of(1))
+    with pytest.raises(FormatError, match="two paths"):
+        curator.noisy_counts(LeafCounts(shared, engine.domain), Fraction(1), "labels")
+    assert curator.remaining_share == 1

@@ -339,9 +339,9 @@ def test_a_node_that_two_paths_reach_is_refused(inner):
     nodes = (*inner, [-1, -1, -1], [-1, -1, -1])
     domain = Domain([AGE, COLOR], LABEL)
     forest = Forest(domain, tree_of(*nodes), np.ones((5, 2)), Guarantee(Fraction(1)), np.zeros(5))
-    forest.trees.check(domain)
-    with pytest.raises(FormatError, match="two paths"):
-        forest.rules()
+    for look in (lambda: forest.trees.check(domain), forest.rules):
+        with pytest.raises(FormatError, match="two paths"):
+            look()
 
 
 # -- rules as a classifier ---------------------------------------------------------------------

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from frith.domain import Domain
 from frith.engines.base import Engine
 from frith.errors import TooManyCells
-from frith.kernels import MAX_CELLS, Kernel, RecordCount, SplitCounts, SplitTables, View
+from frith.kernels import MAX_CELLS, Kernel, LeafCounts, RecordCount, SplitCounts, SplitTables, View
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
 from frith.privacy.ledger import Ledger, Receipt
@@ -99,7 +99,7 @@ class Curator:
     def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
         """The sums of a kernel, or a view of a level's sums, with integer noise for `share`."""
         base = kernel.base if isinstance(kernel, View) else kernel
-        _check_cells(base, purpose)
+        _check_kernel(base, purpose)
         noise = self._noise(kernel, share)
         self._charge(share)
         self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
@@ -123,10 +123,12 @@ class Curator:
         parallel and those of different trees add: each tree gets an equal part of `share`. A unit
         of m records moves the scores of the nodes they are at by m ranges in all.
         """
-        _check_cells(level, purpose)
+        _check_kernel(level, purpose)
+        if len(np.unique(places)) < len(places):
+            raise ValueError("each node is chosen for once")
         n_trees = len(np.unique(level.tree_of[places]))
         amount = share * self.budget.total / max(1, n_trees)
-        choice = PrivateChoice(amount, by.range_ * self._records_per_unit, self.budget.unit)
+        choice = PrivateChoice(amount, by.range_ * self.records_per_unit, self.budget.unit)
         self._charge(share)
         self._log(purpose, "private choice", choice.range_, share, choice.scale, len(places))
         tables = SplitTables(level).take(self._sums(level, purpose))[places]
@@ -157,21 +159,19 @@ class Curator:
         self._engine.derive(column)
 
     def _noise(self, kernel: Kernel | View, share: Fraction) -> Noise:
-        amount, most = share * self.budget.total, self._records_per_unit
+        amount, most = share * self.budget.total, self.records_per_unit
         if self.budget.unit == "rho":
             return DiscreteGaussian(amount, kernel.l2_squared * most**2)
         return DiscreteLaplace(amount, kernel.l1 * most)
 
     @property
-    def _records_per_unit(self) -> int:
+    def records_per_unit(self) -> int:
+        """The most records of one protected unit that are counted."""
         return 1 if self.domain.person is None else self.domain.person.records
 
     def _charge(self, share: Fraction) -> None:
         """Pay first: the meter for this question, and the ledger once for all of them."""
         self._meter.charge(share * self.budget.total)
-        self._pay_ledger()
-
-    def _pay_ledger(self) -> None:
         if self._ledger is not None and self.receipt is None:
             self.receipt = self._ledger.charge(self.budget, self._purpose)
 
@@ -193,7 +193,10 @@ class Curator:
             self._assumptions.append(text)
 
 
-def _check_cells(kernel: Kernel, purpose: str) -> None:
+def _check_kernel(kernel: Kernel, purpose: str) -> None:
+    """Public facts alone: sensitivities take for granted that trees share no node."""
+    if isinstance(kernel, LeafCounts | SplitCounts):
+        kernel.trees.check(kernel.domain)
     cells = math.prod(kernel.shape)
     if cells > MAX_CELLS:
         raise TooManyCells(

@@ -295,7 +295,8 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
         table = table.reshape(0, len(names))
     if table.ndim != 2 or names is None or table.shape[1] != len(names):
         expected = "a 2-D table" if names is None else f"{len(names)} columns"
-        raise DataError(f"expected {expected}, and got an array of shape {table.shape}")
+        got = f"{table.ndim} dimensions" if table.ndim != 2 else f"{table.shape[1]} columns"
+        raise DataError(f"expected {expected}, and got an array of {got}")
     place = {name: j for j, name in enumerate(names)}
     return lambda name: chunked(table[:, place[name]], name), len(table)
 

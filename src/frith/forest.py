@@ -85,6 +85,13 @@ class Trees:
         branches = np.array([*(a.branches for a in domain.attributes), 0], dtype=np.int32)
         return np.where(self.cut < -1, np.int32(2), branches[self.attribute])
 
+    def tree_of(self, domain: Domain) -> NDArray[np.int64]:
+        """The tree of each node; -1 where no tree reaches it."""
+        tree = np.full(self.n_nodes, -1, dtype=np.int64)
+        tree[self.roots] = np.arange(self.n_trees)
+        _pass_down(self.first_child, self.widths(domain), tree)
+        return tree
+
     def members(self, node: int) -> NDArray[np.bool_]:
         """Which codes a node that asks for a set sends left."""
         return self.sets[-2 - self.cut[node]]
@@ -112,6 +119,8 @@ class Trees:
         cut, first = self.cut[inner], self.first_child[inner].astype(np.int64)
         sizes = np.array([a.size for a in domain.attributes])[asked]
         numeric = np.array([not isinstance(a, Categorical) for a in domain.attributes])[asked]
+        if np.any(self.cut[~inner] < -1):
+            raise FormatError("the forest has a leaf that asks for a set")
         if np.any((cut >= 0) != numeric):
             raise FormatError(
                 "the forest has a cut on a categorical attribute, or none on a number"
@@ -122,6 +131,13 @@ class Trees:
             first + self.widths(domain)[inner] > self.n_nodes
         ):
             raise FormatError("the forest has a node whose children are out of place")
+        widths = self.widths(domain)[inner]
+        above = np.repeat(first - np.cumsum(widths) + widths, widths)
+        times = np.bincount(
+            np.concatenate([self.roots, above + np.arange(len(above))]), minlength=self.n_nodes
+        )
+        if np.any(times > 1):
+            raise FormatError("the forest has a node that two paths reach; no tree has one")
 
 
 def sum_up(trees: Trees, leaf_values: NDArray[Any], domain: Domain) -> NDArray[Any]:
@@ -355,10 +371,8 @@ class Forest:
             raise FormatError(f"this is not a frith forest: it must say format {FORMAT!r}")
         try:
             domain = Domain.from_json(data["domain"])
-            trees = Trees(
-                *[np.array(data["trees"][name], dtype=np.int32) for name in _TREE_ARRAYS],
-                _read_sets(data["trees"].get("sets", []), domain),
-            )
+            arrays = {n: np.array(data["trees"][n], dtype=np.int32) for n in _TREE_ARRAYS}
+            trees = Trees(**arrays, sets=_read_sets(data["trees"].get("sets", []), domain))
             trees.check(domain)
             values = np.array(data["values"])
             if values.shape != (trees.n_nodes, domain.n_labels) or values.dtype.kind not in "if":
@@ -456,7 +470,7 @@ def _read_sets(lists: list[list[int]], domain: Domain) -> NDArray[np.bool_]:
     sizes = [a.size for a in domain.attributes if isinstance(a, Categorical)]
     sets = np.zeros((len(lists), max(sizes, default=0)), dtype=bool)
     for row, codes in zip(sets, lists, strict=True):
-        if min(codes, default=0) < 0:
+        if not all(0 <= c < sets.shape[1] for c in codes):
             raise FormatError("the forest asks for a set of values that are none")
         row[codes] = True
     return sets
@@ -538,6 +552,13 @@ def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
             if weights[i, label] > most:
                 best, most = label, weights[i, label]
         out[i] = best
+
+
+@compiled
+def _pass_down(first_child, widths, values):  # type: ignore[no-untyped-def]
+    for node in range(len(widths)):
+        for child in range(first_child[node], first_child[node] + widths[node]):
+            values[child] = values[node]
 
 
 @compiled

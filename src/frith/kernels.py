@@ -7,8 +7,9 @@ charge from those. Loops are numba over integer codes; threads are Python's, ove
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,11 +70,11 @@ class Kernel(Protocol):
 class RecordCount:
     """The number of counted records. One record changes one cell by one."""
 
-    shape: tuple[int, ...] = (1,)
-    attributes: tuple[int, ...] = ()
-    derived: tuple[ColumnKernel, ...] = ()
-    l1: int = 1
-    l2_squared: int = 1
+    shape: ClassVar[tuple[int, ...]] = (1,)
+    attributes: ClassVar[tuple[int, ...]] = ()
+    derived: ClassVar[tuple[ColumnKernel, ...]] = ()
+    l1: ClassVar[int] = 1
+    l2_squared: ClassVar[int] = 1
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         out[0] += len(batch)
@@ -126,8 +127,8 @@ def _count_leaves(codes, labels, roots, nodes, sets, out):  # type: ignore[no-un
 class SplitCounts:
     """node x bin x label histograms for a whole level of trees that grow together, in one pass.
 
-    `open_nodes` are the leaves that may be split now, `tree_of` says which tree each belongs to and
-    `asks[i, a]` whether attribute a is counted there. A last column counts every record once.
+    `open_nodes` are the leaves that may be split now and `asks[i, a]` says whether attribute a is
+    counted there. A last column counts every record once.
 
     A record is at one leaf of each of the N trees. There it is counted once for every attribute
     asked, and once in the last column: bin histograms, never cumulated ones. What is released are
@@ -138,7 +139,6 @@ class SplitCounts:
     trees: Trees
     layout: Layout
     open_nodes: NDArray[np.int64]
-    tree_of: NDArray[np.int64]
     asks: NDArray[np.bool_]
 
     derived = ()
@@ -153,8 +153,17 @@ class SplitCounts:
         return tuple(sorted(asked | set(self.trees.asked)))
 
     @property
+    def domain(self) -> Domain:
+        return self.layout.domain
+
+    @property
     def most_asked(self) -> int:
         return int(self.asks.sum(axis=1).max()) if len(self.asks) else 0
+
+    @functools.cached_property
+    def tree_of(self) -> NDArray[np.int64]:
+        """The tree of each open node."""
+        return self.trees.tree_of(self.layout.domain)[self.open_nodes]
 
     @property
     def n_trees(self) -> int:

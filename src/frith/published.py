@@ -46,7 +46,6 @@ class PublishedCurator(Curator):
 
     def published_counts(self, kernel: Kernel | View, epsilon: Fraction) -> Release:
         """Counts with Laplace noise of scale 1 / epsilon, whatever their sensitivity is."""
-        self._pay_ledger()
         noise = DiscreteLaplace(epsilon, 1)
         exact = self.exact_counts(kernel)
         values = self._source.perturb(exact, noise, self._engine.threads)
@@ -54,7 +53,6 @@ class PublishedCurator(Curator):
 
     def published_choice(self, utilities: Sequence[float], scale: float) -> int:
         """The exponential mechanism with weights exp(utility / scale)."""
-        self._pay_ledger()
         scores = [round(u * _FIXED_POINT) for u in utilities]
         return self._source.choose(scores, ExponentialChoice(scale * _FIXED_POINT))
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from frith.domain import Attribute, Categorical, Numeric, Value, spelling
 from frith.encoding import columns_of, encode_column
-from frith.errors import FormatError
 from frith.forest import Forest, _find_speakers
 
 FORMAT = "frith-rules/1"
@@ -234,16 +233,13 @@ class Nodes:
     @functools.cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]:
         trees, widths = self.forest.trees, self.forest.trees.widths(self.forest.domain)
-        parent, tree, order = np.full((3, trees.n_nodes), -1)
+        trees.check(self.forest.domain)
+        parent, tree = np.full((2, trees.n_nodes), -1)
         level, number = trees.roots.astype(np.int64), np.arange(trees.n_trees)
         above = np.full(trees.n_trees, -1)
         levels = []
         while len(level):
-            is_new = tree[level] < 0
             parent[level], tree[level] = above, number
-            order[level] = np.arange(len(level))
-            if not is_new.all() or np.any(order[level] != np.arange(len(level))):
-                raise FormatError("the forest has a node that two paths reach; no tree has one")
             levels.append(level)
             inner = level[trees.attribute[level] >= 0]
             counts = widths[inner]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class GiniMass:
              down to a multiple of 1/SCALE the change lies in [0, 2 SCALE].
     """
 
-    range_: int = 2 * SCALE
+    range_: ClassVar[int] = 2 * SCALE
 
     def mass(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         n = counts.sum(axis=-1)
@@ -106,7 +106,7 @@ class MaxMass:
     Range    1. One more record raises the largest count by one or not at all.
     """
 
-    range_: int = 1
+    range_: ClassVar[int] = 1
 
     def mass(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.asarray(counts.max(axis=-1))

@@ -38,6 +38,18 @@ def test_the_published_form_warns_and_carries_no_guarantee(learner, tmp_path):
     assert not Forest.load(tmp_path / "forest.json").guarantee.holds
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_ledger_sells_no_published_form(learner, tmp_path):
+    """It has no finite price, however small its epsilon is."""
+    ledger = tmp_path / "ledger.db"
+    model = learner(small_domain(), epsilon=1, as_published=True, ledger=ledger)
+    with pytest.raises(ValueError, match="no price"):
+        model.fit(small_table())
+    with pytest.raises(ValueError, match="no delta"):
+        learner(small_domain(), epsilon=1, delta=1e-6, as_published=True).fit(small_table())
+    assert not ledger.exists()
+
+
 def curator(table, epsilon=1):
     made = PublishedCurator(open_table(table, small_domain()), Budget.of(epsilon))
     made._source = FrozenSource(arbitrary_releases(0))

@@ -54,8 +54,8 @@ def train(
     """Train a private forest within a budget, and write it to a file.
 
     What is printed and written is covered by the guarantee, so it may be shown to anyone (with
-    `--epsilon inf` there is none). Exits with 3 if the ledger's budget does not cover the request;
-    nothing is charged then.
+    `--epsilon inf` or `--set as_published=true` there is none). Exits with 3 if the ledger's budget
+    does not cover the request; nothing is charged then.
     """
     from frith.domain import Domain
 
@@ -115,7 +115,7 @@ def _fit(model: Any, table: str) -> None:
 
 def _warn(model: Any) -> None:
     if not model.forest_.guarantee.holds:
-        say_note("epsilon=inf adds no noise: this forest is as private as the records themselves.")
+        say_note(f"{model.forest_.guarantee}. It is as private as the records themselves.")
     elif model.domain.learned:
         say_note(
             "the domain says `learned = true`, so its values and bounds are outside the guarantee; "

@@ -83,7 +83,7 @@ def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
         return columns
     labels = chunked(_flat(y), domain.label.name)
     if len(labels) != rows:
-        raise DataError(f"the table has {rows} rows and y has {len(labels)}; they must be as many")
+        raise DataError("the table and y differ in their number of rows")
     return lambda name: labels if name == domain.label.name else columns(name)
 
 

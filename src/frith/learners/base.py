@@ -57,7 +57,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         y : labels, or None when the table has the domain's label column
         """
         _refuse(not_offered)
-        budget = Budget.of(self.epsilon, self.delta)
+        budget = self._budget()
         curator = self._open_curator(self._open(X, y), budget, "fit")
         self._adopt(self.learn(curator), curator)
         return self
@@ -92,6 +92,18 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     # -- training ------------------------------------------------------------------------------
+
+    def _budget(self, epsilon: Any = None) -> Budget:
+        """What one fit or update may spend; `as_published` promises nothing, so it is not sold."""
+        budget = Budget.of(self.epsilon if epsilon is None else epsilon, self.delta)
+        if getattr(self, "as_published", False):
+            if self.ledger is not None:
+                raise ValueError(
+                    "as_published keeps no guarantee, so a ledger has no price for it; pass no ledger"
+                )
+            if budget.delta:
+                raise ValueError("the papers' own forms have no delta; pass delta=0")
+        return budget
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
         ledger = None if self.ledger is None else Ledger(self.ledger)
@@ -143,7 +155,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if not _is_table(X):
             X = as_table(X)  # cell by cell: NumPy would read a list's cells by one another
             if X.ndim != 2:
-                raise ValueError(f"Expected 2D array, got an array of shape {X.shape} instead")
+                raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)
         validate_data(
             self,

@@ -41,13 +41,13 @@ class ID3Classifier(PrivateForestClassifier):
     -------
     `fit` is (epsilon, delta)-DP. *Exponential*, for d levels of splits: every level is asked for the
     sizes of its nodes, all but the last for a choice at each node, and all leaves together for
-    their label counts: 2 (d + 1) questions of equal shares. A record is at one node of a level and
-    in one leaf, so sizes and label counts have sensitivity 1, and the choices of a level compose in
-    parallel; each costs its share by the range of its criterion (`scores`). *Counts*: the tables of
-    a level count a record once for every attribute asked at its node, so their L1 and squared L2
-    sensitivity is the largest number of attributes asked at one node. Level shares are in
-    proportion to that number, so every counter gets the same noise, and add up to one. Stops,
-    gains, pruning and labels read releases only.
+    their label counts: 2 d + 1 questions, each for the paper's 1 / (2 (d + 1)) of the budget. A
+    record is at one node of a level and in one leaf, so sizes and label counts have sensitivity 1,
+    and the choices of a level compose in parallel; each costs its share by the range of its
+    criterion (`scores`). *Counts*: the tables of a level count a record once for every attribute
+    asked at its node, so their L1 and squared L2 sensitivity is the largest number of attributes
+    asked at one node. Level shares are in proportion to what that number is where no attribute is
+    asked twice, and add up to one. Stops, gains, pruning and labels read releases only.
 
     Departures from the papers
     --------------------------

@@ -111,7 +111,8 @@ class InfoGainForestClassifier(PrivateForestClassifier):
     def _shape(self, curator: Curator, n: int) -> tuple[int, int]:
         """Number and depth of trees: as asked, else from public facts alone."""
         domain = curator.domain
-        signal = float("inf") if curator.is_exact else n * float(curator.budget.epsilon)
+        epsilon = float(curator.budget.epsilon) / curator.records_per_unit
+        signal = float("inf") if curator.is_exact else n * epsilon
         trees = max(1, min(8, int(signal / (20_000 * domain.n_labels)) if signal < 1e18 else 8))
         n_trees = trees if self.n_trees is None else whole("n_trees", self.n_trees)
         if self.max_depth is not None:

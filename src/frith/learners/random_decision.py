@@ -9,7 +9,6 @@ from frith.forest import Forest, Trees
 from frith.kernels import LeafCounts
 from frith.learners.base import PrivateForestClassifier, forest_of_leaves, structure_rng
 from frith.learners.parameters import share, whole
-from frith.privacy.budget import Budget
 from frith.trees.pruning import prune_empty
 from frith.trees.random import grow_random_trees, random_tree_height
 
@@ -127,7 +126,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         """
         if not hasattr(self, "forest_"):
             raise ValueError("there is no forest to update yet; call fit first")
-        budget = Budget.of(self.epsilon if epsilon is None else epsilon, self.delta)
+        budget = self._budget(epsilon)
         curator = self._open_curator(self._open(X, y, reset=False), budget, "update")
         batch = self._count(curator, self._grown.trees)
         self._adopt(self._grown.plus(batch, disjoint=disjoint), curator)
@@ -142,7 +141,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         """
         if hasattr(self, "forest_"):
             return self.update(X, y)
-        budget = Budget.of(self.epsilon, self.delta)
+        budget = self._budget()
         curator = self._open_curator(self._open(X, y, classes=classes), budget, "fit")
         self._adopt(self.learn(curator), curator)
         return self

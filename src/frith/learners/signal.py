@@ -91,9 +91,8 @@ def least_support(curator: Curator, tau: int) -> float:
     if curator.is_exact:
         return 0.0
     amount = float(curator.remaining_share * curator.budget.total)
-    noise = (
-        np.sqrt(tau / (2 * amount)) if curator.budget.unit == "rho" else np.sqrt(2) * tau / amount
-    )
+    is_rho, most = curator.budget.unit == "rho", curator.records_per_unit
+    noise = most * (np.sqrt(tau / (2 * amount)) if is_rho else np.sqrt(2) * tau / amount)
     return float(curator.domain.n_labels * noise)
 
 

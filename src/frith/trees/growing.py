@@ -86,8 +86,7 @@ class Grower:
         for place, node in enumerate(open_nodes if not last else ()):
             allowed[place] = self.allowed(int(node))
             asks[place] = self.asks(allowed[place])
-        tree_of = np.array(self.tree, dtype=np.int64)[open_nodes]
-        return SplitCounts(self.trees(), self.layout, open_nodes, tree_of, asks), allowed
+        return SplitCounts(self.trees(), self.layout, open_nodes, asks), allowed
 
     def trees(self) -> Trees:
         arrays = (self.attribute, self.cut, self.first_child)

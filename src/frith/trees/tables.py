@@ -39,8 +39,8 @@ class TableTree:
         open_nodes = list(self.grower.roots)
         for number, share in enumerate(shares, start=1):
             level, allowed = self.grower.level(open_nodes)
-            if not open_nodes or np.prod(level.shape) > GROW_CELLS:
-                break
+            if number > 1 and (not open_nodes or np.prod(level.shape) > GROW_CELLS):
+                break  # the first level's limit is the curator's
             tables = self.curator.noisy_counts(
                 SplitTables(level), share, f"tables of level {number}"
             )
