@@ -226,3 +226,12 @@ def test_values_that_do_not_fit_are_refused(saved):
         Forest.from_json(data | {"format": "frith-forest/99"})
     with pytest.raises(FormatError):
         Forest.from_json([])
+
+
+@pytest.mark.parametrize("row", [None, [], ["red"], ["red", "no", 1.0, 2.0], "red", 7])
+def test_a_row_of_another_length_is_a_record_of_missing_values(row):
+    rows = small_table(40)[ATTRIBUTES].to_numpy(dtype=object).tolist()
+    engine = open_table([*rows, row], small_domain(), ["no"] * 41)
+    missing = open_table([*rows, [None] * len(ATTRIBUTES)], small_domain(), ["no"] * 41)
+    batch, expected = engine._encoded, missing._encoded
+    assert np.array_equal(batch.codes, expected.codes)

@@ -301,10 +301,11 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
     return lambda name: chunked(table[:, place[name]], name), len(table)
 
 
-def as_table(table: Any) -> Any:
+def as_table(table: Any, width: int | None = None) -> Any:
     """A DataFrame as it is, any Arrow data as a table, all else as an array.
 
-    A stream can be read but once, so what is kept is what was read from it.
+    A stream can be read but once, so what is kept is what was read from it. Of a list of rows that
+    should have `width` cells, those that do not are missing altogether.
     """
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         return table
@@ -312,20 +313,27 @@ def as_table(table: Any) -> Any:
         return pa.Table.from_batches([table])
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
-    return _array_of_rows(table) if isinstance(table, list | tuple) else np.asarray(table)
+    return _array_of_rows(table, width) if isinstance(table, list | tuple) else np.asarray(table)
 
 
-def _array_of_rows(rows: Sequence[Any]) -> NDArray[Any]:
+def _array_of_rows(rows: Sequence[Any], width: int | None) -> NDArray[Any]:
     """Each cell as it is: NumPy would give all of them one type, and look into cells that are lists."""
-    if not all(isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) for row in rows):
+    lengths = [len(row) if _is_row(row) else -1 for row in rows]
+    if -1 in lengths and (width is None or max(lengths) < 0):
         raise DataError("expected rows of cells, and got a list of something else")
-    if len({len(row) for row in rows}) > 1:
-        raise DataError("expected rows of one length, and got several")
-    array = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
+    if width not in lengths:
+        width = max(lengths, default=0)
+        if min(lengths, default=0) < width:
+            raise DataError("expected rows of one length, and got several")
+    array = np.full((len(rows), width), None, dtype=object)
     for i, row in enumerate(rows):
-        for j, cell in enumerate(row):
+        for j, cell in enumerate(row if lengths[i] == width else ()):
             array[i, j] = cell
     return array
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, Sequence | np.ndarray) and not isinstance(row, str)
 
 
 def _arrow_columns(table: pa.Table) -> Columns:

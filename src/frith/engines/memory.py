@@ -37,7 +37,7 @@ class MemoryEngine(LocalEngine):
     ):
         super().__init__(domain, threads)
         self._rows = rows
-        table = as_table(table)
+        table = as_table(table, len(domain.names) + (y is None))
         self._columns = _with_labels(table, y, domain)
         self._derived: dict[ColumnKernel, NDArray[Any]] = {}
         self._lock = threading.Lock()
