@@ -14,7 +14,7 @@ ORDER = [
     ("domain", "encoding", "drafting"),
     ("forest", "export", "rules", "draw", "importance"),
     ("layout",),
-    ("kernels", "scores"),
+    ("kernels", "scores", "gradients"),
     ("engines",),
     ("curator",),
     ("published",),

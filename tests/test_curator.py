@@ -7,9 +7,13 @@ import pytest
 from frith import Budget, BudgetExceeded, Ledger, open_table
 from frith.curator import Curator
 from frith.errors import FormatError, TooManyCells
+from frith.gradients import UNIT, GradientSums, ScoreColumn
 from frith.kernels import LeafCounts, RecordCount
+from frith.layout import Layout, mixed_cuts
 from frith.privacy.guarantee import RECORD
+from frith.privacy.mechanisms import PrivateChoice
 from frith.scores import MaxMass
+from frith.trees.binary import Question, Questions, SignedQuestions, ask_once
 from frith.trees.growing import Grower
 from frith.trees.random import grow_random_trees
 from tests.statistics import fits_law
@@ -168,3 +172,140 @@ def test_trees_that_share_a_node_are_refused_before_anything_is_charged(engine):
     with pytest.raises(FormatError, match="two paths"):
         curator.noisy_counts(LeafCounts(shared, engine.domain), Fraction(1), "labels")
     assert curator.remaining_share == 1
+
+
+# -- choices from a list ---------------------------------------------------------------------------
+
+
+class Fixed:
+    """A list for tests alone, whose scores are known; it keeps the scale it is told."""
+
+    range_ = 6
+
+    def __init__(self, *scores):
+        self.fixed, self.told = scores, []
+
+    def __len__(self):
+        return len(self.fixed)
+
+    def scores(self, sums, scale):
+        self.told.append(scale)
+        return np.array(self.fixed)
+
+
+@pytest.mark.parametrize("budget", [Budget.of("1/2"), Budget.of("1/2", 1e-6)], ids=str)
+@pytest.mark.parametrize("records", [1, 4])
+def test_a_choice_is_calibrated_to_its_range_for_all_records_of_a_person(budget, records):
+    table = open_table(small_table(), person_domain(records))
+    curator, list_ = Curator(table, budget), Fixed(1, 2, 3)
+    curator.choose(RecordCount(), list_, Fraction(1, 3), "a choice")
+    (asked,) = curator.guarantee.asked
+    choice = PrivateChoice(budget.total / 3, 6 * records, budget.unit)
+    assert (asked.purpose, asked.mechanism, asked.share) == (
+        "a choice",
+        "private choice",
+        Fraction(1, 3),
+    )
+    assert (asked.sensitivity, asked.scale, asked.cells) == (6 * records, choice.scale, 3)
+    assert list_.told == [choice.scale]
+    assert curator.remaining_share == Fraction(2, 3)
+
+
+@pytest.mark.parametrize("budget", [Budget.of(2), Budget.of(2, 1e-3)], ids=str)
+def test_choices_follow_the_law_of_the_mechanism(budget):
+    count, kernel = 2_000, RecordCount()
+    curator = Curator(open_table(small_table(), person_domain(2)), budget)
+    choice = PrivateChoice(budget.total / count, 12, budget.unit)
+    scores = np.round(choice.scale * np.array([-0.5, 0, 0.7, 0.9])).astype(int)
+    law = choice.law(scores)
+
+    def log_law(places):
+        return np.log([law[i] if i >= 0 else 1e-300 for i in places])
+
+    list_ = Fixed(*scores)
+    draws = [curator.choose(kernel, list_, Fraction(1, count), "a choice") for _ in range(count)]
+    assert curator.remaining_share == 0
+    assert fits_law(np.array(draws), log_law)
+
+
+@pytest.mark.parametrize("best", [0, 2, 3])
+def test_without_noise_the_choice_is_the_best_one_and_weights_are_nothing(engine, best):
+    scores = [5, 5, 5, 5]
+    scores[best] += 1
+    curator, list_ = Curator(engine, Budget.of("inf")), Fixed(*scores)
+    assert curator.choose(RecordCount(), list_, Fraction(1), "a choice") == best
+    assert list_.told == [0.0]
+    assert [q.mechanism for q in curator.guarantee.asked] == ["exact"]
+    assert not curator.guarantee.holds
+
+
+def test_without_noise_the_chosen_question_parts_the_gradients_best(engine):
+    """Labels are color = red XOR size > 5, so one of these splits; found by trying all records."""
+    layout = Layout(engine.domain, mixed_cuts(engine.domain))
+    column = ScoreColumn(ask_once(engine.domain, Question()), np.zeros(1, dtype=np.int32))
+    kernel = GradientSums(layout, column, 0, UNIT)
+    list_ = SignedQuestions(Questions(layout), kernel.most)
+    pick = Curator(engine, Budget.of("inf")).choose(kernel, list_, Fraction(1), "a question")
+    scores = list_.scores(engine.aggregate(kernel), 0.0)
+    assert scores[pick] == scores.max() > np.median(scores)
+    assert list_.chosen(pick)[0].attribute in (0, 2)
+
+
+def test_a_choice_is_charged_before_a_record_is_read(tmp_path, engine, monkeypatch):
+    ledger = Ledger.create(tmp_path / "ledger.db", epsilon=1)
+    curator = Curator(engine, Budget.of("1/2"), ledger=ledger)
+    aggregate, seen = engine.aggregate, []
+
+    def watched(kernel):
+        seen.append((ledger.spent, curator.remaining_share, len(curator.guarantee.asked)))
+        return aggregate(kernel)
+
+    monkeypatch.setattr(engine, "aggregate", watched)
+    curator.choose(RecordCount(), Fixed(0, 0), Fraction(1, 4), "first")
+    curator.choose(RecordCount(), Fixed(0, 0), Fraction(1, 2), "second")
+    assert seen == [(Fraction(1, 2), Fraction(3, 4), 1), (Fraction(1, 2), Fraction(1, 4), 2)]
+
+
+def test_a_choice_past_the_whole_or_the_ledger_reads_nothing(tmp_path, engine, monkeypatch):
+    monkeypatch.setattr(engine, "aggregate", lambda kernel: pytest.fail("records were read"))
+    ledger = Ledger.create(tmp_path / "ledger.db", epsilon="1/4")
+    small = Curator(engine, Budget.of("1/8"), ledger=ledger)
+    with pytest.raises(BudgetExceeded):
+        small.choose(RecordCount(), Fixed(0, 0), Fraction(3, 2), "too much of the budget")
+    with pytest.raises(BudgetExceeded):
+        Curator(engine, Budget.of("1/2"), ledger=ledger).choose(
+            RecordCount(), Fixed(0, 0), Fraction(1), "too much for the ledger"
+        )
+    assert ledger.spent == 0
+    assert small.remaining_share == 1
+    assert small.guarantee.asked == ()
+
+
+def test_a_failure_after_a_choice_was_charged_keeps_the_charge(engine, monkeypatch):
+    def fail(kernel):
+        raise OSError("disk")
+
+    monkeypatch.setattr(engine, "aggregate", fail)
+    curator = Curator(engine, Budget.of(1))
+    with pytest.raises(OSError, match="disk"):
+        curator.choose(RecordCount(), Fixed(0, 0), Fraction(1, 2), "a choice")
+    assert curator.remaining_share == Fraction(1, 2)
+    assert len(curator.guarantee.asked) == 1
+
+
+def test_a_choice_by_too_many_cells_is_refused_before_anything_is_charged(engine, monkeypatch):
+    monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
+    curator = Curator(engine, Budget.of(1))
+    with pytest.raises(TooManyCells, match="at most 10"):
+        curator.choose(leaf_kernel(engine), Fixed(0, 0), Fraction(1), "a choice")
+    assert curator.remaining_share == 1
+
+
+def test_choices_by_the_same_sums_are_paid_each_and_read_once(engine):
+    heard, kernel = [], RecordCount()
+    curator = Curator(engine, Budget.of(1), progress=heard.append)
+    for purpose in ("first", "second"):
+        curator.choose(kernel, Fixed(0, 0), Fraction(1, 4), purpose)
+    assert heard == ["first"]
+    assert curator.remaining_share == Fraction(1, 2)
+    assert [q.purpose for q in curator.guarantee.asked] == ["first", "second"]

@@ -1,7 +1,7 @@
 """Differentially private decision forests, from a laptop to a cluster.
 
 >>> import frith
->>> "RandomDecisionForestClassifier" in dir(frith)
+>>> "ForestClassifier" in dir(frith)
 True
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from frith.forest import Forest
     from frith.learners import (
         C45Classifier,
+        ForestClassifier,
         GiniForestClassifier,
         ID3Classifier,
         InfoGainForestClassifier,
@@ -35,6 +36,7 @@ _HOMES = {
     "Categorical": "frith.domain",
     "Domain": "frith.domain",
     "Forest": "frith.forest",
+    "ForestClassifier": "frith.learners",
     "FrithError": "frith.errors",
     "GiniForestClassifier": "frith.learners",
     "Guarantee": "frith.privacy",
@@ -55,6 +57,7 @@ __all__ = [
     "Categorical",
     "Domain",
     "Forest",
+    "ForestClassifier",
     "FrithError",
     "GiniForestClassifier",
     "Guarantee",

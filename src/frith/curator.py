@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from frith.domain import Domain
 from frith.engines.base import Engine
 from frith.errors import TooManyCells
+from frith.gradients import ScoreColumn
 from frith.kernels import MAX_CELLS, Kernel, LeafCounts, RecordCount, SplitCounts, SplitTables, View
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
@@ -29,6 +30,21 @@ from frith.scores import Criterion, split_scores
 
 Progress = Callable[[str], None]
 """Called with the purpose of each pass as it begins: passes are public, records are not."""
+
+
+class Scored(Protocol):
+    """A public list of candidates, and how the sums of a kernel score them."""
+
+    @property
+    def range_(self) -> int:
+        """The largest minus the smallest change of a score by one record, over the list."""
+        ...
+
+    def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        """Integer scores; `scale` is that of the choice's noise, in which public weights are put."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +156,17 @@ class Curator:
         ]
         return np.array(picks, dtype=np.int64)
 
+    def choose(self, kernel: Kernel, list_: Scored, share: Fraction, purpose: str) -> int:
+        """A private choice from a list that is scored by the sums of a kernel."""
+        _check_kernel(kernel, purpose)
+        amount = share * self.budget.total
+        choice = PrivateChoice(amount, list_.range_ * self.records_per_unit, self.budget.unit)
+        self._charge(share)
+        self._log(purpose, "private choice", choice.range_, share, choice.scale, len(list_))
+        sums = self._sums(kernel, purpose)
+        scores = list_.scores(sums, 0.0 if self.is_exact else choice.scale)
+        return self._source.choose(scores.tolist(), choice)
+
     def records(self, share: Fraction) -> int:
         """The number of records, at least 1: as declared, else noisy for `share` of the budget."""
         if self.domain.records is not None:
@@ -154,8 +181,8 @@ class Curator:
             self._last = (kernel, self._engine.aggregate(kernel))
         return self._last[1]
 
-    def derive(self, column: Any) -> None:
-        """Have the engine keep a derived column, where it can."""
+    def derive(self, column: ScoreColumn) -> None:
+        """Have the engine keep a derived column, where it can: a column stays with the records."""
         self._engine.derive(column)
 
     def _noise(self, kernel: Kernel | View, share: Fraction) -> Noise:

@@ -258,6 +258,65 @@ class NodeSizes:
         return np.asarray(sums[:, -1].sum(axis=-1))
 
 
+@dataclass(frozen=True, eq=False)
+class CorrectCounts:
+    """How many records each of several classifiers gets right.
+
+    A classifier adds up, over some attributes, the scores of each label in the record's bin, times
+    a factor of its own, to a start that all share; the first best label wins. All numbers are
+    integers, made from releases. A record moves each count by 0 or by 1, all the same way.
+    """
+
+    layout: Layout
+    asked: tuple[int, ...]
+    start: NDArray[np.int64]
+    scores: NDArray[np.int64]
+    factors: NDArray[np.int64]
+
+    derived = ()
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.factors),)
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return self.asked
+
+    @property
+    def l1(self) -> int:
+        return len(self.factors)
+
+    @property
+    def l2_squared(self) -> int:
+        return len(self.factors)
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        lookup, begins = self.layout.lookup
+        asked = np.array(self.asked, dtype=np.int64)
+        _count_correct(
+            batch.codes, batch.labels, asked, self.start, self.scores, self.factors,
+            lookup, begins, out,
+        )  # fmt: skip
+
+
+@compiled
+def _count_correct(  # type: ignore[no-untyped-def]
+    codes, labels, asked, start, scores, factors, lookup, begins, out
+):
+    total = np.zeros(len(start), dtype=np.int64)
+    for i in range(len(codes)):
+        total[:] = 0
+        for a in asked:
+            total += scores[lookup[begins[a] + codes[i, a]]]
+        for f in range(len(factors)):
+            best = 0
+            for k in range(1, len(start)):
+                if start[k] + factors[f] * total[k] > start[best] + factors[f] * total[best]:
+                    best = k
+            out[f] += best == labels[i]
+
+
 View = SplitTables | NodeCounts | NodeSizes
 """What may be released of a level's sums."""
 

@@ -9,7 +9,7 @@ from tests.tables import person_domain
 
 
 def train(run, desk, *more, table="table.parquet", code=0):
-    return run("train", desk / table, "--domain", desk / "domain.toml", "-o", desk / "forest.json",
+    return run("train", "--learner", "random-decision", desk / table, "--domain", desk / "domain.toml", "-o", desk / "forest.json",
                *more, code=code)  # fmt: skip
 
 

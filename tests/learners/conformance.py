@@ -8,6 +8,7 @@ from typing import Any
 
 from frith import (
     C45Classifier,
+    ForestClassifier,
     GiniForestClassifier,
     ID3Classifier,
     InfoGainForestClassifier,
@@ -28,6 +29,7 @@ def _preset(learner: Callable[..., Any], **preset: Any) -> Callable[..., Private
 
 
 LEARNERS: dict[str, Callable[..., PrivateForestClassifier]] = {
+    "forest": _preset(ForestClassifier),
     "random-decision": _preset(RandomDecisionForestClassifier, n_trees=4),
     "signal": _preset(SignalForestClassifier),
     "gini": _preset(GiniForestClassifier, min_support=5),

@@ -256,7 +256,10 @@ def test_persons_are_bounded_before_anything_is_counted(make):
     table = small_table(100).assign(who="same")
     forest = make(person_domain(records=2), epsilon="inf", random_state=0).fit(table).forest_
     per_tree = forest.values[forest.trees.roots].sum(axis=1)
-    assert (per_tree == 2).all()
+    if forest.vote == "product":  # which counts records by how undecided they are
+        assert 1 < per_tree[0] <= per_tree.max() <= 2
+    else:
+        assert (per_tree == 2).all()
 
 
 # -- the forest --------------------------------------------------------------------------------

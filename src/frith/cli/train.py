@@ -16,6 +16,7 @@ from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
 class Learner(StrEnum):
     """The learners, by the name they have on the command line."""
 
+    FOREST = "forest"
     RANDOM_DECISION = "random-decision"
     SIGNAL = "signal"
     GINI = "gini"
@@ -35,7 +36,7 @@ def train(
         Path, typer.Option("--output", "-o", help="Where to write the forest (JSON).")
     ],
     delta: Delta = "0",
-    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.RANDOM_DECISION,
+    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.FOREST,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
     height: Annotated[int | None, typer.Option(help="The most questions on a path.")] = None,
     seed: Annotated[

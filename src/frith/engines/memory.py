@@ -54,7 +54,9 @@ class MemoryEngine(LocalEngine):
     def derive(self, column: ColumnKernel) -> None:
         with self._lock:
             if column not in self._derived:
-                self._derived[column] = column.compute(self._encoded)
+                whole = self._encoded
+                values = column.compute(Batch(whole.codes, whole.labels, self._derived))
+                self._derived = {column: values}  # an earlier one is not asked for again
 
     @functools.cached_property
     def _encoded(self) -> Batch:

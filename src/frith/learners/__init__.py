@@ -1,7 +1,8 @@
-"""The learners, one file per paper: scikit-learn classifiers written against the curator."""
+"""The learners, scikit-learn classifiers written against the curator: the flagship, and one file per paper."""
 
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.c45 import C45Classifier
+from frith.learners.forest import ForestClassifier
 from frith.learners.gini import GiniForestClassifier
 from frith.learners.id3 import ID3Classifier
 from frith.learners.info_gain import InfoGainForestClassifier
@@ -9,6 +10,7 @@ from frith.learners.random_decision import RandomDecisionForestClassifier
 from frith.learners.signal import SignalForestClassifier
 
 BY_NAME: dict[str, type[PrivateForestClassifier]] = {
+    "forest": ForestClassifier,
     "random-decision": RandomDecisionForestClassifier,
     "signal": SignalForestClassifier,
     "gini": GiniForestClassifier,
@@ -21,6 +23,7 @@ BY_NAME: dict[str, type[PrivateForestClassifier]] = {
 __all__ = [
     "BY_NAME",
     "C45Classifier",
+    "ForestClassifier",
     "GiniForestClassifier",
     "ID3Classifier",
     "InfoGainForestClassifier",

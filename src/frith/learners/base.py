@@ -153,7 +153,9 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
         """Names and counts only: once there is a domain, no value of a record raises."""
         if not _is_table(X):
-            X = as_table(X, len(domain.names))  # cell by cell: NumPy would read a list's cells by one another
+            X = as_table(
+                X, len(domain.names)
+            )  # cell by cell: NumPy would read a list's cells by one another
             if X.ndim != 2:
                 raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)

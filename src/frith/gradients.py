@@ -1,0 +1,183 @@
+"""Questions of a boosted forest: sums of how wrong the trees so far are, for two labels.
+
+A record's score is the log-odds of the second label that earlier releases give it, in fixed point:
+`POINT` units to one. Its probability is read from a table, `UNIT` to one, so that every sum is of
+integers and every bound below holds exactly.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.encoding import Batch
+from frith.forest import Trees, find_leaf
+from frith.jit import compiled
+from frith.kernels import ColumnKernel
+from frith.layout import Layout
+
+UNIT = 2**14
+POINT = 2**16
+_SHIFT = 8  # scores are rounded to POINT / 2**8 before the table is read
+_REACH = 16 * POINT  # scores beyond are as sure as they get
+_STEPS = np.arange((2 * _REACH >> _SHIFT) + 1) - (_REACH >> _SHIFT)
+SIGMOID: NDArray[np.int32] = np.round(UNIT / (1 + np.exp(-(_STEPS << _SHIFT) / POINT))).astype(
+    np.int32
+)
+"""The probability of the second label by rounded score: non-decreasing, from 0 to UNIT."""
+
+
+@compiled
+def _place(score):  # type: ignore[no-untyped-def]
+    """Where a score is in the table: the nearest entry."""
+    return (min(max(score, -_REACH), _REACH) + _REACH + (1 << (_SHIFT - 1))) >> _SHIFT
+
+
+def probability_of(score: int) -> int:
+    """What the table holds for a score."""
+    return int(SIGMOID[_place(score)])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreColumn:
+    """The score of every record: what its leaf in one more tree says, on top of an earlier column.
+
+    A function of the record and of releases alone.
+    """
+
+    tree: Trees
+    values: NDArray[np.int32]
+    before: ScoreColumn | None = None
+
+    @functools.cached_property
+    def attributes(self) -> tuple[int, ...]:
+        earlier = self.before.attributes if self.before else ()
+        return tuple(sorted({*self.tree.asked, *earlier}))
+
+    def compute(self, batch: Batch) -> NDArray[np.int32]:
+        missing: list[ScoreColumn] = [self]
+        while missing[-1].before is not None and missing[-1].before not in batch.derived:
+            missing.append(missing[-1].before)
+        known = missing[-1].before
+        scores = (
+            np.zeros(len(batch), dtype=np.int32) if known is None else batch.derived[known].copy()
+        )
+        for column in reversed(missing):
+            tree = column.tree
+            _add_scores(batch.codes, tree.roots[0], tree.nodes, tree.sets, column.values, scores)
+        return scores
+
+
+@compiled
+def _add_scores(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        out[i] += values[find_leaf(codes, i, root, nodes, sets)]
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSums:
+    """In every bin of every attribute, the sum of y - p of its records, clipped to +-`clip`.
+
+    A record adds one number g to one bin of each attribute, and |g| is at most `most`: p is read
+    from a non-decreasing table at a score of at most `reach` either way.
+    """
+
+    layout: Layout
+    column: ScoreColumn
+    reach: int
+    clip: int
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.layout.n_bins,)
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return tuple(range(len(self.layout.domain.attributes)))
+
+    @property
+    def derived(self) -> tuple[ColumnKernel, ...]:
+        return (self.column,)
+
+    @property
+    def most(self) -> int:
+        widest = max(UNIT - probability_of(-self.reach), probability_of(self.reach))
+        return max(1, min(self.clip, widest))
+
+    @property
+    def l1(self) -> int:
+        return len(self.attributes) * self.most
+
+    @property
+    def l2_squared(self) -> int:
+        return len(self.attributes) * self.most**2
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        lookup, begins = self.layout.lookup
+        _sum_gradients(
+            batch.codes, batch.labels, batch.derived[self.column], SIGMOID, self.most,
+            lookup, begins, out,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums:
+    """In every leaf of one tree, the sums of y - p and of p (1 - p) over its records.
+
+    A record is in one leaf. With q the probability of its own label, it moves the two sums by at
+    most (1 - q) + q (1 - q) = 1 - q^2 <= 1 together: the curvature is free. In squared L2,
+    (1 - q)^2 (1 + q^2) <= 1. In units: p (1 - p) is rounded down, so both bounds hold in integers.
+    """
+
+    tree: Trees
+    column: ScoreColumn
+    domain: Domain
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.tree.leaves), 2
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return self.tree.asked
+
+    @property
+    def derived(self) -> tuple[ColumnKernel, ...]:
+        return (self.column,)
+
+    @property
+    def l1(self) -> int:
+        return UNIT
+
+    @property
+    def l2_squared(self) -> int:
+        return UNIT**2
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        tree = self.tree
+        _sum_cells(
+            batch.codes, batch.labels, batch.derived[self.column], SIGMOID,
+            tree.roots[0], tree.nodes, tree.sets, out,
+        )  # fmt: skip
+
+
+@compiled
+def _sum_gradients(codes, labels, scores, table, most, lookup, begins, out):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        g = labels[i] * UNIT - table[_place(scores[i])]
+        g = min(max(g, -most), most)
+        for a in range(codes.shape[1]):
+            out[lookup[begins[a] + codes[i, a]]] += g
+
+
+@compiled
+def _sum_cells(codes, labels, scores, table, root, nodes, sets, out):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        p = table[_place(scores[i])]
+        leaf = find_leaf(codes, i, root, nodes, sets)
+        out[leaf, 0] += labels[i] * UNIT - p
+        out[leaf, 1] += p * (UNIT - p) // UNIT

@@ -1,0 +1,165 @@
+"""The flagship: a private forest without knobs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from frith.curator import Curator
+from frith.engines import Engine
+from frith.forest import Forest
+from frith.layout import Layout, mixed_cuts
+from frith.learners.base import PrivateForestClassifier
+from frith.learners.parameters import share
+from frith.privacy.budget import Budget
+from frith.trees.additive import AdditiveTables
+from frith.trees.boosting import MOST_STEPS, SignBoosting
+
+
+class ForestClassifier(PrivateForestClassifier):
+    """The learner to start with: needs a domain and a budget, decides the rest from public facts.
+
+    Two labels: sign-step boosting. Each step privately chooses a question with two answers and a
+    sign, and moves the log-odds of all records by a fixed amount to either side. A few steps make
+    an oblivious tree; then two sums in each of its cells are released, from which every cell gets a
+    value that weighs signal against noise (`trees.boosting`). More labels: the tables of a few
+    privately chosen attributes, shrunk towards independence as the noise demands
+    (`trees.additive`). How many steps or tables there are follows from the number of records, the
+    budget and the domain. Trees multiply: the first says the label shares of its leaves, and every
+    further one corrects them.
+
+    Parameters
+    ----------
+    domain : Domain or path of a domain file
+        What is public about the table. Without one it is learned from the data, with a
+        `PrivacyLeakWarning`.
+    epsilon, delta : the budget of a fit, read exactly as written
+        With delta = 0 the guarantee is pure. With delta > 0 Gaussian noise is used under zCDP where
+        it allows more, and a pure guarantee of the same epsilon given where it does not (if the
+        domain declares the number of records). `float("inf")` is the exact limit.
+    size_share : share of the budget for a noisy number of records, if the domain declares none
+    ledger : path of a ledger file that every fit is charged to
+    n_jobs : threads; None for all cores
+
+    Attributes
+    ----------
+    forest_ : the released Forest, with its guarantee; `forest_.describe()` lists every question
+        that was asked of the records, and its share of the budget
+    classes_ : the labels, sorted
+    receipt_ : the ledger's receipt, or None
+
+    Privacy
+    -------
+    `fit` is (epsilon, delta)-DP for neighbors that differ by one record, or by all records of one
+    person where the domain names one. Shares are fixed before the first question and add up to
+    one; each is spent on a question whose sensitivity is proven where it is defined:
+
+    *A step* chooses from a public list. Its scores are the sum of g over one side of a question
+    minus the sum over the other, and the reverse, where g = y - p of a record, clipped, is a
+    function of the record and of earlier releases. One more record moves every score by g or -g,
+    so the list has range 2 max |g|, which is bounded by how far releases can have moved p. Public
+    weights of questions add constants. A private choice by the range costs its share
+    (`privacy.mechanisms.PrivateChoice`).
+    *Cells.* A record is in one cell and moves the sums of y - p and of p (1 - p) there by at most 1
+    together, in L1 and in squared L2 (`gradients.CellSums`).
+    *Tables.* Attributes are chosen one after another by a monotone score of range 1. A record is in
+    one cell of each of the m tables: L1 = squared L2 = m (`kernels.SplitCounts`). The temperature is
+    a private choice by the number of correct records, a monotone score of range 1.
+
+    Everything else (values, shrinkage, the forest, its rules) reads releases and public facts.
+    For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
+
+    Notes
+    -----
+    A node's counts are what its tree alone says: label shares times a support. In boosted trees the
+    support counts each record by how undecided earlier trees left it (4 p (1 - p): 1 if undecided,
+    0 if sure). It is not measured where the budget is too small for cells, and then as large as
+    its error.
+
+    Examples
+    --------
+    >>> from frith import Categorical, Domain, ForestClassifier
+    >>> domain = Domain(
+    ...     [Categorical("smokes", ("no", "yes")), Categorical("coughs", ("no", "yes"))],
+    ...     Categorical("ill", ("no", "yes")), records=400)
+    >>> X, y = [["no", "no"], ["yes", "yes"]] * 200, ["no", "yes"] * 200
+    >>> model = ForestClassifier(domain, epsilon=1).fit(X, y)
+    >>> print(model.forest_.guarantee.epsilon)
+    1
+    """
+
+    def __init__(
+        self,
+        domain: Any = None,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 0,
+        size_share: Any = 0.02,
+        ledger: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.domain = domain
+        self.epsilon = epsilon
+        self.delta = delta
+        self.size_share = size_share
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+
+    def learn(self, curator: Curator) -> Forest:
+        n = curator.records(share("size_share", self.size_share))
+        layout = Layout(curator.domain, mixed_cuts(curator.domain))
+        if curator.domain.n_labels == 2:
+            steps = _steps(n, curator.budget, curator.records_per_unit)
+            return SignBoosting(curator, layout, n).learn(steps)
+        asked = _tables(n, curator.budget, curator.records_per_unit, layout)
+        signal = _signal(n, curator.budget, curator.records_per_unit)
+        has_room = signal >= 80 * curator.domain.n_labels
+        return AdditiveTables(curator, layout, n).learn(asked, with_temperature=has_room)
+
+    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
+        """A request with a delta is served by a pure guarantee where Gaussian noise buys nothing."""
+        if budget.delta and not budget.is_exact and engine.domain.records is not None:
+            domain, pure = engine.domain, Budget(budget.epsilon)
+            most = 1 if domain.person is None else domain.person.records
+            n = max(1, domain.records or 0)
+            if domain.n_labels == 2:
+                buys = _steps(n, budget, most) > _steps(n, pure, most)
+            else:
+                layout = Layout(domain, mixed_cuts(domain))
+                buys = _table_noise(n, budget, most, layout) < _table_noise(n, pure, most, layout)
+            budget = budget if buys else pure
+        return super()._open_curator(engine, budget, act)
+
+
+# -- public facts --------------------------------------------------------------------------------
+
+
+def _signal(n: int, budget: Budget, most: int) -> float:
+    """Records times the epsilon that each of them has: about how many a count could lose."""
+    return math.inf if budget.is_exact else n * float(budget.epsilon) / most
+
+
+def _steps(n: int, budget: Budget, most: int) -> float:
+    """How many steps pay: as many as leave each choice the same signal."""
+    if budget.is_exact:
+        return MOST_STEPS
+    if budget.unit == "epsilon":
+        return math.sqrt(_signal(n, budget, most)) / 5
+    return (n / most * math.sqrt(5.6 * float(budget.total)) / 17.5) ** (2 / 3)
+
+
+def _tables(n: int, budget: Budget, most: int, layout: Layout) -> int:
+    """How many attributes' tables pay; Gaussian noise can afford all of them."""
+    useful = sum(a.size > 1 for a in layout.domain.attributes) or 1
+    if budget.is_exact or budget.unit == "rho":
+        return useful
+    room = _signal(n, budget, most) / (20 * layout.domain.n_labels)
+    return max(1, min(useful, round(room)))
+
+
+def _table_noise(n: int, budget: Budget, most: int, layout: Layout) -> float:
+    """The standard deviation of the noise on a cell of the tables."""
+    count = _tables(n, budget, most, layout)
+    if budget.unit == "rho":
+        return math.sqrt(count / (2 * float(budget.total)))
+    return math.sqrt(2) * count / float(budget.epsilon)

@@ -1,0 +1,165 @@
+"""Sign-step boosting for two labels: a private choice a step, a few sums a block.
+
+    F = 0
+    for each block:
+        for each step: choose (question, sign) by the sums of y - p;  F += sign eta, by side
+        release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's questions
+        F += the posterior mean of each cell's value
+
+Every block is an oblivious tree whose leaves say what its steps and its cell add up to, so the
+whole is a forest whose trees multiply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import Curator
+from frith.forest import Forest, Trees, sum_up
+from frith.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
+from frith.layout import Layout
+from frith.trees.binary import (
+    ObliviousTree,
+    Question,
+    Questions,
+    SignedQuestions,
+    ask_once,
+    join_trees,
+)
+from frith.trees.posterior import cell_values
+
+CHOICES = Fraction(7, 10)
+"""The share of the budget for choices; the rest is for the cells."""
+MOST_STEPS = 200
+CELL_QUESTIONS = 6
+_GROWTH = 1.1  # each step gets so much more than the one before it
+_WIDEST = 300.0  # but the last no more than so much more than the first
+_STEP = 1.2  # the size of all steps together, in the square root of their number
+_FIRST_STEP = 0.7
+_BONUS = 1.0  # of the logarithm of the number of candidates, for the first step
+_ROOM_FOR_STEPS, _ROOM_FOR_CELLS = 2.45, 3.16  # steps that would pay, below which fewer are made
+_CLIP = UNIT // 2
+_LEAST_CURVATURE = 0.0125  # of the average cell's records
+
+
+def blocks_of(steps: int) -> list[int]:
+    """How many questions each tree asks: few in the first, so that the rest can build on it."""
+    if steps <= CELL_QUESTIONS:
+        return [steps]
+    rest = steps - 3
+    count = -(-rest // CELL_QUESTIONS)
+    return [3, *(rest // count + (i < rest % count) for i in range(count))]
+
+
+def step_shares(steps: int) -> list[Fraction]:
+    """Later steps correct less and need more; exact, and together one."""
+    growth = min(_GROWTH, _WIDEST ** (1 / steps))
+    weights = [round(1000 * growth**i) for i in range(steps)]
+    return [Fraction(w, sum(weights)) for w in weights]
+
+
+@dataclass
+class SignBoosting:
+    """The state of the algorithm above: all of it public or released."""
+
+    curator: Curator
+    layout: Layout
+    n_records: int
+    trees: list[ObliviousTree] = field(default_factory=list)
+    scores: list[NDArray[np.float64]] = field(default_factory=list)
+    support: list[NDArray[np.float64]] = field(default_factory=list)
+    noise: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        start = ask_once(self.layout.domain, Question())
+        self.column = ScoreColumn(start, np.zeros(1, dtype=np.int32))
+        self.questions = Questions(self.layout)
+        self.reach = 0  # the most any score can be, either way
+        self.step = 0
+
+    def learn(self, room: float) -> Forest:
+        """As many steps as `room` says; where that is little, a few and nothing else."""
+        steps, has_cells = max(1, min(MOST_STEPS, round(room))), room >= _ROOM_FOR_CELLS
+        if not has_cells:
+            steps = 1 if room < _ROOM_FOR_STEPS else 3
+        whole = self.curator.remaining_share
+        for_choices = whole * (CHOICES if has_cells else 1)
+        eta, shares, blocks = _STEP / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
+        for block in blocks:
+            tree = ObliviousTree(self.layout.domain)
+            signed = []
+            for _ in range(block):
+                size = eta if self.reach else _FIRST_STEP
+                question, sign = self._choose(for_choices * next(shares))
+                self._add(question, sign * size)
+                tree.ask(question)
+                signed.append(sign * size)
+            if has_cells:
+                self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
+            else:
+                self._guess_cells(tree, np.array(signed))
+        return self._forest()
+
+    def _choose(self, share: Fraction) -> tuple[Question, int]:
+        kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)
+        # with nothing to see, the first step should be for everybody: the most common label
+        bonus = 0.0 if self.reach else _BONUS * float(np.log(2 * len(self.questions)))
+        list_ = SignedQuestions(self.questions, kernel.most, bonus)
+        self.step += 1
+        pick = self.curator.choose(kernel, list_, share, f"question of step {self.step}")
+        return list_.chosen(pick)
+
+    def _add(self, question: Question, size: float) -> None:
+        tree, step = ask_once(self.layout.domain, question), round(size * POINT)
+        values = np.array([step, -step][: len(tree.leaves)], dtype=np.int32)
+        self._push(tree, values)
+
+    def _push(self, tree: Trees, values: NDArray[np.int32]) -> None:
+        self.column = ScoreColumn(tree, values, self.column)
+        self.curator.derive(self.column)
+        self.reach += int(np.abs(values).max())
+
+    def _count_cells(
+        self, tree: ObliviousTree, signed: NDArray[np.float64], share: Fraction
+    ) -> None:
+        made, signs = tree.trees(), tree.signs
+        number = len(self.trees) + 1
+        sums = self.curator.noisy_counts(
+            CellSums(made, self.column, self.layout.domain), share, f"gradients of tree {number}"
+        )
+        gradient, curvature = sums.values.T / UNIT
+        variance = sums.variance / UNIT**2
+        floor = _LEAST_CURVATURE * self.n_records / len(signs)
+        curvature = np.maximum(curvature, floor)
+        steps = signs @ signed
+        values = cell_values(gradient, curvature, variance, signs, None if self.trees else steps)
+        fixed = np.round(values * POINT).astype(np.int32)
+        self._push(made, fixed)
+        self.trees.append(tree)
+        self.scores.append(steps + fixed / POINT)
+        self.support.append(4 * curvature)
+        self.noise.append(16 * variance)
+
+    def _guess_cells(self, tree: ObliviousTree, signed: NDArray[np.float64]) -> None:
+        """Without sums the steps speak alone, and supports are equal and as uncertain as large."""
+        support = np.full(len(tree.leaves), self.n_records / len(tree.leaves))
+        self.trees.append(tree)
+        self.scores.append(tree.signs @ signed)
+        self.support.append(support)
+        self.noise.append(float(support[0] ** 2))
+
+    def _forest(self) -> Forest:
+        """Each leaf says the label shares that its score alone stands for."""
+        trees, domain = join_trees([t.trees() for t in self.trees]), self.layout.domain
+        second = 1 / (1 + np.exp(-np.concatenate(self.scores)))
+        shares = np.column_stack([1 - second, second])
+        values = sum_up(trees, shares * np.concatenate(self.support)[:, None], domain)
+        noise = np.concatenate(
+            [np.full(len(s), v / 4) for s, v in zip(self.scores, self.noise, strict=True)]
+        )
+        variance = sum_up(trees, noise[:, None], domain)[:, 0]
+        return Forest(domain, trees, values, self.curator.guarantee, variance, vote="product")
