@@ -33,8 +33,9 @@ SIGMOID: NDArray[np.int32] = np.round(UNIT / (1 + np.exp(-(_STEPS << _SHIFT) / P
 
 @compiled
 def _place(score):  # type: ignore[no-untyped-def]
-    """Where a score is in the table: the nearest entry."""
-    return (min(max(score, -_REACH), _REACH) + _REACH + (1 << (_SHIFT - 1))) >> _SHIFT
+    """Where a score is in the table: the nearest entry, the same distance for either sign."""
+    steps = (min(abs(score), _REACH) + (1 << (_SHIFT - 1))) >> _SHIFT
+    return (_REACH >> _SHIFT) + (steps if score >= 0 else -steps)
 
 
 def probability_of(score: int) -> int:

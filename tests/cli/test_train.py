@@ -9,8 +9,8 @@ from tests.tables import person_domain
 
 
 def train(run, desk, *more, table="table.parquet", code=0):
-    return run("train", "--learner", "random-decision", desk / table, "--domain", desk / "domain.toml", "-o", desk / "forest.json",
-               *more, code=code)  # fmt: skip
+    return run("train", desk / table, "--domain", desk / "domain.toml", "-o", desk / "forest.json",
+               "--learner", "random-decision", *more, code=code)  # fmt: skip
 
 
 @pytest.mark.parametrize("table", ["table.parquet", "table.feather", "table.csv"])

@@ -1,4 +1,4 @@
-"""The learners, scikit-learn classifiers written against the curator: the flagship, and one file per paper."""
+"""The learners: scikit-learn classifiers written against the curator, a file each."""
 
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.c45 import C45Classifier

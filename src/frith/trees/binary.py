@@ -110,7 +110,7 @@ def _is_grouping(sets: NDArray[np.int64] | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SignedQuestions:
-    """What a step chooses from: a question, then the same with its sign turned.
+    """What a step chooses from: every question, each followed by itself with the sign turned.
 
     `bonus` is a public advantage of the question for everybody, as the logarithm of a weight.
     """
@@ -131,12 +131,11 @@ class SignedQuestions:
         weights[-1] += self.bonus
         prior = np.round(scale * weights).astype(np.int64)
         scores = self.questions.scores(sums)
-        return np.concatenate([scores + prior, prior - scores])
+        return np.column_stack([prior + scores, prior - scores]).ravel()
 
     def chosen(self, place: int) -> tuple[Question, int]:
         """The question and its sign."""
-        count = len(self.questions)
-        return self.questions[place % count], 1 if place < count else -1
+        return self.questions[place // 2], 1 if place % 2 == 0 else -1
 
 
 @dataclass
