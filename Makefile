@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove bench setup java clean
+.PHONY: demo test lint prove accuracy bench setup java clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -33,6 +33,9 @@ lint: $(READY)
 
 prove: $(READY)  ## every claim at full size; resumes where it stopped, writes docs/proof.md
 	$(BIN)/python benchmarks/prove.py
+
+accuracy: $(READY)  ## the flagship against the peers; resumes, writes docs/results/accuracy.*
+	$(BIN)/python benchmarks/accuracy.py
 
 bench: $(READY)  ## speed against limits and peers
 	$(BIN)/python benchmarks/speed.py

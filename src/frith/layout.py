@@ -29,7 +29,7 @@ def _equal_width(attribute: Numeric, bins: int) -> NDArray[np.int32]:
 
 
 def mixed_cuts(domain: Domain) -> tuple[NDArray[np.int32], ...]:
-    """For each numeric attribute 15 equal-width cuts, and 10 either way that halve towards zero.
+    """For each numeric attribute 31 equal-width cuts, and 10 either way that halve towards zero.
 
     Where zero is outside the bounds they halve towards the bound that is nearer to it. Skewed
     numbers (amounts, durations, counts) crowd there, and no record is needed to guess it.
@@ -46,7 +46,7 @@ def _mixed(attribute: Numeric) -> NDArray[np.int32]:
     numbers = np.concatenate([center - below * halves, center + above * halves])
     near = np.searchsorted(attribute.edges, numbers, side="left") + 1
     at = int(np.searchsorted(attribute.edges, center, side="right")) + 1  # just above the center
-    cuts = np.unique(np.concatenate([_equal_width(attribute, 16), near, [at]]))
+    cuts = np.unique(np.concatenate([_equal_width(attribute, 32), near, [at]]))
     return cuts[(cuts > 0) & (cuts < attribute.size)].astype(np.int32)
 
 

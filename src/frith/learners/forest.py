@@ -154,7 +154,7 @@ def _tables(n: int, budget: Budget, most: int, layout: Layout) -> int:
     if budget.is_exact or budget.unit == "rho":
         return useful
     room = _signal(n, budget, most) / (20 * layout.domain.n_labels)
-    return max(1, min(useful, round(room)))
+    return useful if room >= 0.6 * useful else max(1, round(room))  # then no choice is paid for
 
 
 def _table_noise(n: int, budget: Budget, most: int, layout: Layout) -> float:

@@ -25,7 +25,7 @@ TEMPERATURE = Fraction(8, 100)
 FACTORS = np.array([0, 3, 6, 10, 14, 20])
 """How strongly the trees may speak, in tenths; 0 leaves it to the label shares."""
 _POINT = 2**16
-_POOLED = 100.0  # how many cells the strength of other attributes' signals is worth
+_POOLED = 20.0  # how many cells the strength of other attributes' signals is worth
 _SMOOTHING = 0.1
 _EVERY_VALUE = 99  # the band of an attribute without an order
 

@@ -40,8 +40,8 @@ _GROWTH = 1.1  # each step gets so much more than the one before it
 _WIDEST = 300.0  # but the last no more than so much more than the first
 _STEP = 1.2  # the size of all steps together, in the square root of their number
 _FIRST_STEP = 0.7
-_BONUS = 1.0  # of the logarithm of the number of candidates, for the first step
-_ROOM_FOR_STEPS, _ROOM_FOR_CELLS = 2.45, 3.16  # steps that would pay, below which fewer are made
+_BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
+_ROOM_FOR_STEPS, _ROOM_FOR_CELLS = 2.0, 3.75  # steps that would pay, below which fewer are made
 _CLIP = UNIT // 2
 _LEAST_CURVATURE = 0.0125  # of the average cell's records
 
