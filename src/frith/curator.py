@@ -183,7 +183,8 @@ class Curator:
 
     def derive(self, column: ScoreColumn) -> None:
         """Have the engine keep a derived column, where it can: a column stays with the records."""
-        self._engine.derive(column)
+        if self._asked:  # nothing is read before the first question is paid for
+            self._engine.derive(column)
 
     def _noise(self, kernel: Kernel | View, share: Fraction) -> Noise:
         amount, most = share * self.budget.total, self.records_per_unit

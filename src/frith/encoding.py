@@ -266,12 +266,21 @@ def unreadable(name: str, kind: object) -> str:
 
 @compiled
 def _place_on_grid(numbers, edges, missing_code, out):  # type: ignore[no-untyped-def]
+    """How many edges are at most each number: found where an even grid has it, else by halving."""
+    count = len(edges)
+    width = (edges[count - 1] - edges[0]) / max(1, count - 1)
     for i in range(len(numbers)):
         x = numbers[i]
         if x != x:
             out[i] = missing_code
             continue
-        low, high = 0, len(edges)
+        low, high = 0, count
+        if edges[0] <= x < edges[count - 1]:
+            guess = min(int((x - edges[0]) / width) + 1, count - 1)
+            if edges[guess - 1] <= x:
+                low = guess
+            if x < edges[guess]:
+                high = guess
         while low < high:
             middle = (low + high) >> 1
             if edges[middle] <= x:

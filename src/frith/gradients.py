@@ -34,7 +34,8 @@ SIGMOID: NDArray[np.int32] = np.round(UNIT / (1 + np.exp(-(_STEPS << _SHIFT) / P
 @compiled
 def _place(score):  # type: ignore[no-untyped-def]
     """Where a score is in the table: the nearest entry, the same distance for either sign."""
-    steps = (min(abs(score), _REACH) + (1 << (_SHIFT - 1))) >> _SHIFT
+    size = min(int(abs(np.int64(score))), _REACH)
+    steps = (size + (1 << (_SHIFT - 1))) >> _SHIFT
     return (_REACH >> _SHIFT) + (steps if score >= 0 else -steps)
 
 
@@ -92,6 +93,9 @@ class GradientSums:
     reach: int
     clip: int
 
+    def __post_init__(self) -> None:
+        _check_labels(self.layout.domain)
+
     @property
     def shape(self) -> tuple[int]:
         return (self.layout.n_bins,)
@@ -138,6 +142,9 @@ class CellSums:
     column: ScoreColumn
     domain: Domain
 
+    def __post_init__(self) -> None:
+        _check_labels(self.domain)
+
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.tree.leaves), 2
@@ -166,19 +173,30 @@ class CellSums:
         )  # fmt: skip
 
 
+def _check_labels(domain: Domain) -> None:
+    if domain.n_labels != 2:
+        raise ValueError(f"these sums are for two labels, and the domain has {domain.n_labels}")
+
+
 @compiled
 def _sum_gradients(codes, labels, scores, table, most, lookup, begins, out):  # type: ignore[no-untyped-def]
-    for i in range(len(codes)):
-        g = labels[i] * UNIT - table[_place(scores[i])]
-        g = min(max(g, -most), most)
-        for a in range(codes.shape[1]):
-            out[lookup[begins[a] + codes[i, a]]] += g
+    """By code in 32 bits, which 65,536 records cannot fill, and then by bin."""
+    of_codes = np.zeros(len(lookup), dtype=np.int32)
+    for start in range(0, len(codes), 65_536):
+        of_codes[:] = 0
+        for i in range(start, min(start + 65_536, len(codes))):
+            g = np.int64(labels[i]) * UNIT - table[_place(scores[i])]
+            g = np.int32(min(max(g, -most), most))
+            for a in range(codes.shape[1]):
+                of_codes[np.uint64(begins[a]) + np.uint64(codes[i, a])] += g
+        for code in range(len(lookup)):
+            out[lookup[code]] += of_codes[code]
 
 
 @compiled
 def _sum_cells(codes, labels, scores, table, root, nodes, sets, out):  # type: ignore[no-untyped-def]
     for i in range(len(codes)):
-        p = table[_place(scores[i])]
+        p = np.int64(table[_place(scores[i])])
         leaf = find_leaf(codes, i, root, nodes, sets)
-        out[leaf, 0] += labels[i] * UNIT - p
+        out[leaf, 0] += np.int64(labels[i]) * UNIT - p
         out[leaf, 1] += p * (UNIT - p) // UNIT

@@ -10,6 +10,7 @@ from tests import twins
 from tests.strategies import domains, examples, numerics
 
 LABEL = Categorical("label", ("0", "1"))
+EVEN = 32  # the equal parts of mixed cuts
 
 
 def cuts_of(*args, **kwargs):
@@ -30,7 +31,7 @@ def test_mixed_cuts_part_any_grid(attribute):
     assert cuts.min() > 0
     assert cuts.max() < attribute.size
     assert (attribute.cells in cuts) == attribute.missing
-    assert set(equal_width_cuts(domain, 16)[0]) <= set(cuts.tolist())
+    assert set(equal_width_cuts(domain, EVEN)[0]) <= set(cuts.tolist())
     lookup, _ = Layout(domain, (cuts,)).lookup
     assert np.array_equal(np.unique(lookup), np.arange(len(cuts) + 1))  # no bin without a code
 
@@ -80,16 +81,22 @@ HALVES = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
 )  # fmt: skip
 def test_mixed_cuts_of_a_plain_grid(low, high, halves):
     """Cells of width one, so that a cut is a number less the lower bound."""
-    even = set(range(64, 1024, 64))
+    even = set(range(1024 // EVEN, 1024, 1024 // EVEN))
     assert set(cuts_of(low, high, cells=1024)) == even | halves
     assert set(cuts_of(low, high, cells=1024, missing=True)) == even | halves | {1024}
 
 
-@pytest.mark.parametrize("cells", [2, 3, 15, 16, 17])
-def test_small_grids_are_cut_into_all_their_cells_or_sixteen(cells):
+def test_the_first_cell_above_zero_is_apart():
+    """Also on a grid that is finer than the halves; zero is the least number of code 4096 here."""
+    cuts = cuts_of(-4_096, 28_672, cells=2**15)
+    assert [c for c in cuts if 4_088 < c < 4_124] == [4_092, 4_096, 4_097]
+
+
+@pytest.mark.parametrize("cells", [2, 3, EVEN - 1, EVEN, EVEN + 1])
+def test_small_grids_are_cut_into_all_their_cells(cells):
     cuts = cuts_of(0, 1, cells=cells)
-    assert len(cuts) >= min(cells, 16) - 1
-    if cells <= 16:
+    assert len(cuts) >= min(cells, EVEN) - 1
+    if cells <= EVEN:
         assert cuts == list(range(1, cells))
 
 
@@ -102,4 +109,4 @@ def test_bounds_of_any_size_are_cut(low, high, scale):
     assert cuts == sorted(set(cuts))
     assert cuts[0] > 0
     assert cuts[-1] == 64
-    assert len(cuts) > 15
+    assert len(cuts) >= EVEN

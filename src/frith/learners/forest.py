@@ -13,7 +13,7 @@ from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
 from frith.trees.additive import AdditiveTables
-from frith.trees.boosting import MOST_STEPS, SignBoosting
+from frith.trees.boosting import SignBoosting, plan
 
 
 class ForestClassifier(PrivateForestClassifier):
@@ -123,7 +123,8 @@ class ForestClassifier(PrivateForestClassifier):
             most = 1 if domain.person is None else domain.person.records
             n = max(1, domain.records or 0)
             if domain.n_labels == 2:
-                buys = _steps(n, budget, most) > _steps(n, pure, most)
+                room = _steps(n, pure, most)
+                buys = plan(room)[2] and _steps(n, budget, most) > room
             else:
                 layout = Layout(domain, mixed_cuts(domain))
                 buys = _table_noise(n, budget, most, layout) < _table_noise(n, pure, most, layout)
@@ -142,7 +143,7 @@ def _signal(n: int, budget: Budget, most: int) -> float:
 def _steps(n: int, budget: Budget, most: int) -> float:
     """How many steps pay: as many as leave each choice the same signal."""
     if budget.is_exact:
-        return MOST_STEPS
+        return math.inf
     if budget.unit == "epsilon":
         return math.sqrt(_signal(n, budget, most)) / 5
     return (n / most * math.sqrt(5.6 * float(budget.total)) / 17.5) ** (2 / 3)
@@ -154,7 +155,7 @@ def _tables(n: int, budget: Budget, most: int, layout: Layout) -> int:
     if budget.is_exact or budget.unit == "rho":
         return useful
     room = _signal(n, budget, most) / (20 * layout.domain.n_labels)
-    return useful if room >= 0.6 * useful else max(1, round(room))  # then no choice is paid for
+    return useful if room >= 0.65 * useful else max(1, round(room))  # then no choice is paid for
 
 
 def _table_noise(n: int, budget: Budget, most: int, layout: Layout) -> float:

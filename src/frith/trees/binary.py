@@ -81,6 +81,8 @@ class Questions:
                 below = np.arange(self.layout.domain.attributes[a].size) <= place
                 return Question(a, members=below)
             place -= size
+        if place > 0:
+            raise IndexError("there are no more questions")
         return Question()
 
     @functools.cached_property

@@ -12,6 +12,7 @@ whole is a forest whose trees multiply.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -34,16 +35,32 @@ from frith.trees.posterior import cell_values
 
 CHOICES = Fraction(7, 10)
 """The share of the budget for choices; the rest is for the cells."""
-MOST_STEPS = 200
+MOST_STEPS = 64
+LIMIT_STEPS = 400
+"""Without noise, steps cost time alone."""
 CELL_QUESTIONS = 6
 _GROWTH = 1.1  # each step gets so much more than the one before it
 _WIDEST = 300.0  # but the last no more than so much more than the first
-_STEP = 1.2  # the size of all steps together, in the square root of their number
 _FIRST_STEP = 0.7
 _BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
-_ROOM_FOR_STEPS, _ROOM_FOR_CELLS = 2.0, 3.75  # steps that would pay, below which fewer are made
 _CLIP = UNIT // 2
 _LEAST_CURVATURE = 0.0125  # of the average cell's records
+
+
+def plan(room: float) -> tuple[int, float, bool]:
+    """How many steps to make, the root of the sum of their squared sizes, and whether to buy cells.
+
+    `room` is how many steps would leave each choice enough signal. Where that is little, choices
+    are worth more than cells; and without cells an odd number is better, for no sum of steps is 0.
+    """
+    if room < 2:
+        return 1, 1.2, False
+    if room < 3.75:
+        return 3, 1.2, False
+    if room < 12.65:
+        return 2 * int(5 / 7 * room) + 1, 1.5, False
+    steps = LIMIT_STEPS if math.isinf(room) else min(MOST_STEPS, round(room))
+    return steps, 1.2, True
 
 
 def blocks_of(steps: int) -> list[int]:
@@ -83,21 +100,19 @@ class SignBoosting:
 
     def learn(self, room: float) -> Forest:
         """As many steps as `room` says; where that is little, a few and nothing else."""
-        steps, has_cells = max(1, min(MOST_STEPS, round(room))), room >= _ROOM_FOR_CELLS
-        if not has_cells:
-            steps = 1 if room < _ROOM_FOR_STEPS else 3
+        steps, size, has_cells = plan(room)
         whole = self.curator.remaining_share
         for_choices = whole * (CHOICES if has_cells else 1)
-        eta, shares, blocks = _STEP / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
+        eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
         for block in blocks:
             tree = ObliviousTree(self.layout.domain)
             signed = []
             for _ in range(block):
-                size = eta if self.reach else _FIRST_STEP
+                step = eta if self.reach else _FIRST_STEP
                 question, sign = self._choose(for_choices * next(shares))
-                self._add(question, sign * size)
+                self._add(question, sign * step)
                 tree.ask(question)
-                signed.append(sign * size)
+                signed.append(sign * step)
             if has_cells:
                 self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
             else:
