@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove accuracy bench setup java clean
+.PHONY: demo test lint prove peers accuracy bench setup java clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -31,8 +31,11 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-prove: $(READY)  ## every claim at full size; resumes where it stopped, writes docs/proof.md
+prove: peers  ## every claim at full size; resumes where it stopped, writes docs/proof.md
 	$(BIN)/python benchmarks/prove.py
+
+peers: $(READY)  ## other people's private learners, to measure against
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 
 accuracy: $(READY)  ## the flagship against the peers; resumes, writes docs/results/accuracy.*
 	$(BIN)/python benchmarks/accuracy.py

@@ -68,6 +68,18 @@ STEPS = (
         "results/papers.md",
     ),
     Step(
+        "accuracy",
+        "The flagship against every private tree learner one can install, at six budgets.",
+        (PYTHON, "benchmarks/accuracy.py"),
+        "results/accuracy.md",
+    ),
+    Step(
+        "flagship-speed",
+        "A million records of 20 numbers: CPU time against DP-EBM, and memory a cell.",
+        (PYTHON, "benchmarks/flagship_speed.py"),
+        "results/flagship_speed.md",
+    ),
+    Step(
         "levels",
         "A greedy level in one pass: record-levels a second, and a fit against scikit-learn's tree.",
         (PYTHON, "benchmarks/levels.py"),
