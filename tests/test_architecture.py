@@ -9,12 +9,12 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "frith"
 ORDER = [
-    ("errors", "jit"),
+    ("errors", "jit", "short_texts"),
     ("privacy",),
     ("domain", "encoding", "drafting"),
     ("forest", "export", "rules", "draw", "importance"),
     ("layout",),
-    ("kernels", "scores", "gradients"),
+    ("kernels", "scores", "gradients", "label_gradients"),
     ("engines",),
     ("curator",),
     ("published",),

@@ -21,10 +21,11 @@ from frith.engines.base import Engine
 from frith.errors import TooManyCells
 from frith.gradients import ScoreColumn
 from frith.kernels import MAX_CELLS, Kernel, LeafCounts, RecordCount, SplitCounts, SplitTables, View
+from frith.label_gradients import LabelGradients
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
 from frith.privacy.ledger import Ledger, Receipt
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.sources import ExactSource, Noise, OpenDPSource, Source
 from frith.scores import Criterion, split_scores
 
@@ -42,6 +43,19 @@ class Scored(Protocol):
 
     def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Integer scores; `scale` is that of the choice's noise, in which public weights are put."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Splits(Protocol):
+    """A public list of questions with two answers, each with the logarithm of a public weight."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+
+    def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Left minus right of every question."""
         ...
 
     def __len__(self) -> int: ...
@@ -166,6 +180,20 @@ class Curator:
         sums = self._sums(kernel, purpose)
         scores = list_.scores(sums, 0.0 if self.is_exact else choice.scale)
         return self._source.choose(scores.tolist(), choice)
+
+    def choose_signs(
+        self, kernel: LabelGradients, questions: Splits, share: Fraction, purpose: str
+    ) -> tuple[int, NDArray[np.int64]]:
+        """A private choice of a question and of a sign, or none, for every label."""
+        _check_kernel(kernel, purpose)
+        reach = kernel.most * self.records_per_unit
+        choice = SignChoice(share * self.budget.total, reach, self.budget.unit)
+        if not self.is_exact:
+            choice.check()
+        self._charge(share)
+        self._log(purpose, "private choice", 2 * reach, share, choice.scale, len(questions))
+        differences = questions.scores(self._sums(kernel, purpose))
+        return self._source.choose_signs(differences, questions.weights, choice)
 
     def records(self, share: Fraction) -> int:
         """The number of records, at least 1: as declared, else noisy for `share` of the budget."""

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.errors import DomainError, FormatError, PrivacyLeakWarning
+from frith.short_texts import Table, make_table
 
 FORMAT = "frith-domain/1"
 MAX_VALUES = 65_535
@@ -118,6 +119,11 @@ class Categorical:
     def kind(self) -> str:
         """What the values are: text, number or boolean."""
         return _kind(self.values[0], self.name)
+
+    @functools.cached_property
+    def short_codes(self) -> Table:
+        """The codes of short spellings, to be found by their bytes."""
+        return make_table(self.codes)
 
     @property
     def outside_code(self) -> int:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from frith.domain import Attribute, Categorical, Domain, Numeric, spelling
 from frith.errors import DataError
 from frith.jit import compiled
+from frith.short_texts import NOT_FOUND, find_short
 
 Columns = Callable[[str], pa.ChunkedArray]
 """Gives a named column of a table, or raises `DataError` if the table has none."""
@@ -147,6 +148,22 @@ def person_digests(
 
 
 def _categorical_codes(
+    chunk: pa.Array, attribute: Categorical, outside: int, missing: int
+) -> NDArray[np.int32]:
+    if not (pa.types.is_string(chunk.type) or pa.types.is_binary(chunk.type)):
+        return _codes_by_value(chunk, attribute, outside, missing)
+    codes = np.full(len(chunk), missing, dtype=np.int32)
+    valid = chunk.is_valid().to_numpy(zero_copy_only=False)
+    _, offsets, data = chunk.buffers()
+    begins = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    texts = np.frombuffer(data or b"", dtype=np.uint8)
+    if len(chunk) and find_short(begins, texts, valid, *attribute.short_codes, codes):
+        rest = codes == NOT_FOUND
+        codes[rest] = _codes_by_value(chunk.filter(pa.array(rest)), attribute, outside, missing)
+    return codes
+
+
+def _codes_by_value(
     chunk: pa.Array, attribute: Categorical, outside: int, missing: int
 ) -> NDArray[np.int32]:
     indices, values = distinct(chunk, attribute.name)

@@ -48,7 +48,8 @@ def probability_of(score: int) -> int:
 class ScoreColumn:
     """The score of every record: what its leaf in one more tree says, on top of an earlier column.
 
-    A function of the record and of releases alone.
+    A function of the record and of releases alone. `values` has one number a leaf, or one for
+    every label.
     """
 
     tree: Trees
@@ -66,11 +67,14 @@ class ScoreColumn:
             missing.append(missing[-1].before)
         known = missing[-1].before
         scores = (
-            np.zeros(len(batch), dtype=np.int32) if known is None else batch.derived[known].copy()
+            np.zeros((len(batch), *self.values.shape[1:]), dtype=np.int32)
+            if known is None
+            else batch.derived[known].copy()
         )
         for column in reversed(missing):
             tree = column.tree
-            _add_scores(batch.codes, tree.roots[0], tree.nodes, tree.sets, column.values, scores)
+            add = _add_scores if scores.ndim == 1 else _add_rows
+            add(batch.codes, tree.roots[0], tree.nodes, tree.sets, column.values, scores)
         return scores
 
 
@@ -78,6 +82,14 @@ class ScoreColumn:
 def _add_scores(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped-def]
     for i in range(len(codes)):
         out[i] += values[find_leaf(codes, i, root, nodes, sets)]
+
+
+@compiled
+def _add_rows(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        leaf = find_leaf(codes, i, root, nodes, sets)
+        for k in range(out.shape[1]):
+            out[i, k] += values[leaf, k]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from frith import open_table
 from frith.engines import DuckDBEngine, PostgresEngine
 from frith.engines.urls import Selection, duckdb_table, is_url, postgres_table
-from frith.errors import SourceError
-from tests.tables import small_domain
+from frith.errors import DataError, SourceError
+from tests.tables import small_domain, small_table
 
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 usable = names.filter(str.strip)
@@ -201,3 +201,9 @@ def test_a_parsed_url_hides_its_password():
     parsed = postgres_table(f"postgresql://u:{PASSWORD}@h/d?table=t")
     assert PASSWORD in parsed.uri
     assert PASSWORD not in repr(parsed) + str(parsed)
+
+
+def test_what_has_its_own_labels_takes_no_others(tmp_path):
+    small_table().to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="own label column"):
+        open_table(tmp_path / "t.parquet", small_domain(), ["no"])

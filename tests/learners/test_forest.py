@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Forest, ForestClassifier, Numeric
+from frith import Budget, Categorical, Domain, Forest, ForestClassifier, Numeric, open_table
+from frith.audit.replay import arbitrary_releases, replay
 from frith.trees.boosting import LIMIT_STEPS, MOST_STEPS, blocks_of, plan, step_shares
+from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
 
 
@@ -150,3 +152,62 @@ def test_persons_widen_the_noise():
     assert max(q.sensitivity for q in five.forest_.guarantee.asked) == 5 * max(
         q.sensitivity for q in one.forest_.guarantee.asked
     )
+
+
+# -- replay, with as many steps as a large budget would make -----------------------------------
+
+
+@examples(12)
+@given(
+    st.integers(0, 49),
+    st.integers(0, 10**6),
+    st.sampled_from([2, 3, 5]),
+    st.sampled_from([200, 3_000, 10**5]),
+    st.sampled_from([0, 1e-6]),
+)
+def test_replay_holds_whatever_the_room(row, seed, labels, records, delta):
+    names = tuple("abcde"[:labels])
+    domain = Domain(small_domain().attributes, Categorical("good", names), records=records)
+    table = small_table(50, seed=seed)
+    table = table.assign(good=np.random.default_rng(seed).choice(names, len(table)))
+    pair = (open_table(t, domain) for t in (table, table.drop(index=row)))
+    budget = Budget.of(1, delta)
+    result = replay(ForestClassifier(domain), *pair, budget, arbitrary_releases(seed, 10**6))
+    assert result.holds, result
+    assert result.loss > 0
+
+
+def test_each_route_is_taken_somewhere():
+    """Steps for numbers, tables for values, both where the budget is large."""
+
+    def purposes(domain, epsilon):
+        y = np.resize(domain.label.values, 60)
+        table = small_table(60).drop(columns="good")[list(domain.names)]
+        model = ForestClassifier(domain, epsilon=epsilon).fit(table, y)
+        return " ".join(q.purpose for q in model.forest_.guarantee.asked)
+
+    three = Categorical("good", ("a", "b", "c"))
+    numbers = Domain(
+        [a for a in small_domain().attributes if a.name == "size"], three, records=3_000
+    )
+    values = Domain(
+        [a for a in small_domain().attributes if a.name != "size"], three, records=3_000
+    )
+    assert "question of step" in purposes(numbers, 1)
+    assert "labels by value" not in purposes(numbers, 1)
+    assert "question of step" not in purposes(values, 1)
+    assert "labels by value" in purposes(values, 1)
+    assert "temperature" in purposes(values, 1)
+    assert "question of step" in purposes(values, 10)
+    assert "labels by value" in purposes(values, 10)
+
+
+def test_the_exact_limit_is_a_good_learner_of_many_labels():
+    rng = np.random.default_rng(0)
+    n = 4_000
+    X = pd.DataFrame(rng.integers(0, 3, (n, 4)), columns=list("pqrs"))
+    y = np.array(["even", "odd", "high"])[np.where(X.p == 2, 2, (X.q + X.r) % 2)]
+    domain = Domain(
+        [Categorical(c, (0, 1, 2)) for c in "pqrs"], Categorical("y", ("even", "odd", "high"))
+    )
+    assert ForestClassifier(domain, epsilon="inf").fit(X, y).score(X, y) > 0.95

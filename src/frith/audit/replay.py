@@ -26,7 +26,7 @@ from frith.engines.base import Engine
 from frith.forest import Forest
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.sources import Choice, Noise
 
 Invent = Callable[[int, tuple[int, ...]], NDArray[np.int64]]
@@ -44,7 +44,7 @@ class Exchange:
     """One question as the curator saw it: the exact numbers and the mechanism over them."""
 
     exact: NDArray[np.int64]
-    mechanism: Noise | Choice
+    mechanism: Noise | Choice | SignChoice
 
 
 @dataclass
@@ -62,6 +62,17 @@ class FrozenSource:
         self.exchanges.append(Exchange(np.array(scores, dtype=np.int64), choice))
         index = self.invent(len(self.exchanges) - 1, (1,))[0]
         return int(index % len(scores))
+
+    def choose_signs(
+        self,
+        differences: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: SignChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        self.exchanges.append(Exchange(differences.copy(), choice))
+        n_questions, n_labels = differences.shape
+        first, *rest = self.invent(len(self.exchanges) - 1, (1 + n_labels,))
+        return int(first % n_questions), np.array(rest) % 3 - 1
 
 
 class ReplayCurator(Curator):
@@ -140,6 +151,10 @@ def _loss(a: Exchange, b: Exchange) -> Fraction:
     scale = Fraction(a.mechanism.scale)
     if isinstance(a.mechanism, DiscreteLaplace):
         return Fraction(int(np.abs(change).sum())) / scale
+    if isinstance(a.mechanism, SignChoice):
+        most = int(np.abs(change).sum(axis=1).max())  # each question's signs may be as they like
+        spread = Fraction(2 * most) / scale + 4 * SignChoice.SLACK
+        return spread if a.mechanism.unit == "epsilon" else spread**2 / 8
     if not isinstance(a.mechanism, DiscreteGaussian):
         spread = Fraction(int(change.max()) - int(change.min())) / scale
         return spread if a.mechanism.unit == "epsilon" else spread**2 / 8

@@ -41,15 +41,13 @@ def open_table(source: Any, domain: Domain, y: Any = None, *, threads: int | Non
     """
     if isinstance(source, Engine):
         return source
+    if y is not None and (is_frame(source) or isinstance(source, str | Path)):
+        raise DataError("files, databases and Spark tables have their own label column; pass no y")
     if is_frame(source):
-        if y is not None:
-            raise DataError("a Spark table has its own label column; pass no y")
         return SparkEngine(source, domain, threads)
     if isinstance(source, str) and source.startswith(SPARK_URLS):
         return open_url(source, domain, threads)
     if isinstance(source, str) and is_url(source):
-        if y is not None:
-            raise DataError("a table of a database has its own label column; pass no y")
         engines = {"duckdb": DuckDBEngine, "postgresql": PostgresEngine}
         return engines[scheme_of(source)](source, domain, threads)
     if isinstance(source, str | Path):

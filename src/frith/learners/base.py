@@ -21,6 +21,7 @@ from frith.domain import Categorical, Domain, class_array
 from frith.drafting import draft_attributes
 from frith.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
+from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest, Trees, sum_up
 from frith.privacy.budget import Budget
@@ -136,8 +137,10 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.n_features_in_ = len(X.domain.attributes)
             self.feature_names_in_ = np.array(X.domain.names, dtype=object)
             return X
-        if isinstance(X, str | Path):
-            raise TypeError("to train on files, open them: fit(frith.open_table(path, domain))")
+        if isinstance(X, str | Path) or is_frame(X):
+            raise TypeError(
+                "to train on files or Spark, open them: fit(frith.open_table(X, domain))"
+            )
         domain = self._declared_domain() if reset else self.domain_
         if domain is None:
             X, y, domain = self._learn_domain(X, y, classes)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from frith.curator import Curator
 from frith.engines import Engine
@@ -13,7 +16,13 @@ from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
 from frith.trees.additive import AdditiveTables
-from frith.trees.boosting import SignBoosting, plan
+from frith.trees.boosting import LIMIT_STEPS, MOST_STEPS, SignBoosting, plan
+from frith.trees.parts import Part, forest_of_parts
+from frith.trees.vector_boosting import VectorBoosting
+
+_ROOM_FOR_TEMPERATURE = 80
+_MANY_LABELS = 16
+_ROOM_FOR_BOTH = 3_000
 
 
 class ForestClassifier(PrivateForestClassifier):
@@ -108,13 +117,22 @@ class ForestClassifier(PrivateForestClassifier):
     def learn(self, curator: Curator) -> Forest:
         n = curator.records(share("size_share", self.size_share))
         layout = Layout(curator.domain, mixed_cuts(curator.domain))
-        if curator.domain.n_labels == 2:
-            steps = _steps(n, curator.budget, curator.records_per_unit)
-            return SignBoosting(curator, layout, n).learn(steps)
-        asked = _tables(n, curator.budget, curator.records_per_unit, layout)
-        signal = _signal(n, curator.budget, curator.records_per_unit)
-        has_room = signal >= 80 * curator.domain.n_labels
-        return AdditiveTables(curator, layout, n).learn(asked, with_temperature=has_room)
+        return forest_of_parts(curator, self._parts(curator, layout, n))
+
+    def _parts(self, curator: Curator, layout: Layout, n: int) -> list[Part]:
+        """Which trees, from public facts alone."""
+        budget, most, whole = curator.budget, curator.records_per_unit, curator.remaining_share
+        if layout.domain.n_labels == 2:
+            return SignBoosting(curator, layout, n).learn(_steps(n, budget, most))
+        steps, size, share = _vector_steps(n, budget, most, layout)
+        parts: list[Part] = []
+        if share < 1:
+            for_tables = whole * (1 - share)
+            asked = _tables(n, budget, most, layout)
+            signal = _signal(n, budget, most) / layout.domain.n_labels
+            has_room = signal >= _ROOM_FOR_TEMPERATURE
+            parts = AdditiveTables(curator, layout, n).learn(asked, for_tables, has_room)
+        return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
         """A request with a delta is served by a pure guarantee where Gaussian noise buys nothing."""
@@ -127,7 +145,9 @@ class ForestClassifier(PrivateForestClassifier):
                 buys = plan(room)[2] and _steps(n, budget, most) > room
             else:
                 layout = Layout(domain, mixed_cuts(domain))
-                buys = _table_noise(n, budget, most, layout) < _table_noise(n, pure, most, layout)
+                buys = not _vector_steps(n, pure, most, layout)[0] and (
+                    _table_noise(n, budget, most, layout) < _table_noise(n, pure, most, layout)
+                )
             budget = budget if buys else pure
         return super()._open_curator(engine, budget, act)
 
@@ -147,6 +167,25 @@ def _steps(n: int, budget: Budget, most: int) -> float:
     if budget.unit == "epsilon":
         return math.sqrt(_signal(n, budget, most)) / 5
     return (n / most * math.sqrt(5.6 * float(budget.total)) / 17.5) ** (2 / 3)
+
+
+def _vector_steps(n: int, budget: Budget, most: int, layout: Layout) -> tuple[int, float, Fraction]:
+    """For more than two labels: how many steps, their size, and their share of the budget.
+
+    Numbers have an order that steps use and tables do not; many labels drown a step; and where the
+    budget is large, tables first and steps after them do better than either.
+    """
+    signal, n_labels = _signal(n, budget, most), layout.domain.n_labels
+    if math.isinf(signal):
+        return LIMIT_STEPS, 1.5, Fraction(1)
+    bins = np.diff(layout.starts)
+    ordered = sum(int(b) for a, b in enumerate(bins) if layout.is_numeric(a))
+    room = signal / n_labels
+    if 2 * ordered >= bins.sum() and n_labels <= _MANY_LABELS and room >= _ROOM_FOR_TEMPERATURE:
+        return max(1, min(MOST_STEPS, round(math.sqrt(signal) / 5))), 1.5, Fraction(1)
+    if room >= _ROOM_FOR_BOTH:
+        return min(MOST_STEPS, round(math.sqrt(signal / 2) / 5)), 0.6, Fraction(1, 2)
+    return 0, 0.0, Fraction(0)
 
 
 def _tables(n: int, budget: Budget, most: int, layout: Layout) -> int:

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 
 Noise = DiscreteLaplace | DiscreteGaussian
+_FIXED_POINT = 2**30  # logarithms of weights
 _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
 
 
@@ -37,6 +38,13 @@ class Source(Protocol):
 
     def choose(self, scores: Sequence[int], choice: Choice) -> int: ...
 
+    def choose_signs(
+        self,
+        differences: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: SignChoice,
+    ) -> tuple[int, NDArray[np.int64]]: ...
+
 
 class OpenDPSource:
     """Exact samplers with the operating system's entropy."""
@@ -53,6 +61,20 @@ class OpenDPSource:
     def choose(self, scores: Sequence[int], choice: Choice) -> int:
         return int(_choice_measurement(choice.unit, choice.scale)([int(s) for s in scores]))
 
+    def choose_signs(
+        self,
+        differences: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: SignChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The question by its weight, then each label's sign by its own: Gumbel noise for both."""
+        weights = choice.question_weights(differences, log_weights)
+        fixed = np.round(weights * _FIXED_POINT).astype(np.int64).tolist()
+        question = int(_choice_measurement("rho", float(_FIXED_POINT))(fixed))
+        coin = _choice_measurement("rho", choice.scale)
+        signs = [int(coin([-d, 0, d])) - 1 for d in differences[question].tolist()]
+        return question, np.array(signs, dtype=np.int64)
+
 
 class ExactSource:
     """No noise: the deterministic limit, for tests and non-private references."""
@@ -62,6 +84,15 @@ class ExactSource:
 
     def choose(self, scores: Sequence[int], choice: Choice) -> int:
         return int(np.argmax(np.asarray(scores, dtype=object)))
+
+    def choose_signs(
+        self,
+        differences: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: SignChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        question = int(np.argmax(np.abs(differences).sum(axis=1)))
+        return question, np.sign(differences[question])
 
 
 @functools.lru_cache(maxsize=64)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Trees
 from frith.kernels import CorrectCounts, SplitCounts, SplitTables
 from frith.layout import Layout
-from frith.trees.binary import join_trees
+from frith.trees.parts import Part
 
 CHOICES = Fraction(15, 100)
 TEMPERATURE = Fraction(8, 100)
@@ -71,13 +71,13 @@ class AdditiveTables:
     layout: Layout
     n_records: int
 
-    def learn(self, n_asked: int, with_temperature: bool) -> Forest:
-        share = self.curator.remaining_share
+    def learn(self, n_asked: int, share: Fraction, with_temperature: bool) -> list[Part]:
+        """Trees worth `share` of the budget."""
         kept = TEMPERATURE * share if with_temperature else Fraction(0)
         asked = self._choose(n_asked, CHOICES * (share - kept))
         tables = self.curator.noisy_counts(
             SplitTables(self._tables(asked)),
-            self.curator.remaining_share - kept,
+            share - kept - (CHOICES * (share - kept) if n_asked < len(self._useful) else 0),
             "labels by value",
         )
         parts = [tables.values[0, self.layout.bins(a)].astype(np.float64) for a in asked]
@@ -86,7 +86,11 @@ class AdditiveTables:
         effects, sizes = shrunk_effects(parts, ordered, shares, tables.variance, self.n_records)
         factor = self._temperature(asked, shares, effects, kept) if with_temperature else 1.0
         effects = [factor * effect for effect in effects]
-        return self._forest(asked, shares, effects, sizes, tables.variance)
+        return self._parts(asked, shares, effects, sizes, tables.variance)
+
+    @property
+    def _useful(self) -> list[int]:
+        return [a for a, x in enumerate(self.layout.domain.attributes) if x.size > 1]
 
     def _tables(self, asked: list[int]) -> SplitCounts:
         asks = np.zeros((1, len(self.layout.domain.attributes)), dtype=bool)
@@ -95,7 +99,7 @@ class AdditiveTables:
 
     def _choose(self, count: int, share: Fraction) -> list[int]:
         """Peeling: one after the other, each from those that are left."""
-        left = [a for a, x in enumerate(self.layout.domain.attributes) if x.size > 1]
+        left = self._useful
         if count >= len(left):
             return left
         kernel, chosen = self._tables(left), []
@@ -121,30 +125,21 @@ class AdditiveTables:
         pick = self.curator.choose(kernel, CorrectScores(len(FACTORS)), share, "temperature")
         return float(FACTORS[pick]) / 10
 
-    def _forest(
+    def _parts(
         self,
         asked: list[int],
         shares: NDArray[np.float64],
         effects: list[NDArray[np.float64]],
         sizes: list[NDArray[np.float64]],
         variance: float,
-    ) -> Forest:
+    ) -> list[Part]:
         """A leaf with the label shares, and a tree for each attribute that corrects them."""
-        domain = self.layout.domain
-        trees = [single_leaf()]
-        values = [self.n_records * shares[None]]
-        noise = [np.full(1, variance / len(asked))]
+        everybody = np.array([float(self.n_records)])
+        parts = [Part(single_leaf(), np.log(shares)[None], everybody, variance / len(asked))]
         for a, effect, size in zip(asked, effects, sizes, strict=True):
             tree, bin_of_leaf = bin_tree(self.layout, a)
-            says = np.exp(effect - effect.max(axis=1, keepdims=True))
-            says /= says.sum(axis=1, keepdims=True)
-            trees.append(tree)
-            values.append((size[:, None] * says)[bin_of_leaf])
-            noise.append(np.full(len(bin_of_leaf), variance))
-        joined = join_trees(trees)
-        counts = sum_up(joined, np.concatenate(values), domain)
-        spread = sum_up(joined, np.concatenate(noise)[:, None], domain)[:, 0]
-        return Forest(domain, joined, counts, self.curator.guarantee, spread, vote="product")
+            parts.append(Part(tree, effect[bin_of_leaf], size[bin_of_leaf], variance))
+        return parts
 
 
 def single_leaf() -> Trees:

@@ -95,15 +95,15 @@ class Questions:
         return np.concatenate([*parts, [0.0]])
 
     def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Left minus right of every question, from the sums of every bin."""
-        total = int(sums[self.layout.bins(0)].sum())
+        """Left minus right of every question, from the sums of every bin (along the first axis)."""
+        total = sums[self.layout.bins(0)].sum(axis=0)
         left = [
-            np.cumsum(sums[self.layout.bins(a)])[:-1]
+            np.cumsum(sums[self.layout.bins(a)], axis=0)[:-1]
             if sets is None
             else sets @ sums[self.layout.bins(a)]
             for a, sets in self._families
         ]
-        return np.concatenate([*(2 * part - total for part in left), [total]])
+        return np.concatenate([*(2 * part - total for part in left), total[None]])
 
 
 def _is_grouping(sets: NDArray[np.int64] | None) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Trees
 from frith.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
 from frith.layout import Layout
 from frith.trees.binary import (
@@ -29,8 +29,8 @@ from frith.trees.binary import (
     Questions,
     SignedQuestions,
     ask_once,
-    join_trees,
 )
+from frith.trees.parts import Part
 from frith.trees.posterior import cell_values
 
 CHOICES = Fraction(7, 10)
@@ -63,13 +63,13 @@ def plan(room: float) -> tuple[int, float, bool]:
     return steps, 1.2, True
 
 
-def blocks_of(steps: int) -> list[int]:
+def blocks_of(steps: int, first: int = 3) -> list[int]:
     """How many questions each tree asks: few in the first, so that the rest can build on it."""
     if steps <= CELL_QUESTIONS:
         return [steps]
-    rest = steps - 3
+    rest = steps - first
     count = -(-rest // CELL_QUESTIONS)
-    return [3, *(rest // count + (i < rest % count) for i in range(count))]
+    return [first, *(rest // count + (i < rest % count) for i in range(count))]
 
 
 def step_shares(steps: int) -> list[Fraction]:
@@ -86,10 +86,7 @@ class SignBoosting:
     curator: Curator
     layout: Layout
     n_records: int
-    trees: list[ObliviousTree] = field(default_factory=list)
-    scores: list[NDArray[np.float64]] = field(default_factory=list)
-    support: list[NDArray[np.float64]] = field(default_factory=list)
-    noise: list[float] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         start = ask_once(self.layout.domain, Question())
@@ -98,7 +95,7 @@ class SignBoosting:
         self.reach = 0  # the most any score can be, either way
         self.step = 0
 
-    def learn(self, room: float) -> Forest:
+    def learn(self, room: float) -> list[Part]:
         """As many steps as `room` says; where that is little, a few and nothing else."""
         steps, size, has_cells = plan(room)
         whole = self.curator.remaining_share
@@ -117,7 +114,7 @@ class SignBoosting:
                 self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
             else:
                 self._guess_cells(tree, np.array(signed))
-        return self._forest()
+        return self.parts
 
     def _choose(self, share: Fraction) -> tuple[Question, int]:
         kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)
@@ -142,7 +139,7 @@ class SignBoosting:
         self, tree: ObliviousTree, signed: NDArray[np.float64], share: Fraction
     ) -> None:
         made, signs = tree.trees(), tree.signs
-        number = len(self.trees) + 1
+        number = len(self.parts) + 1
         sums = self.curator.noisy_counts(
             CellSums(made, self.column, self.layout.domain), share, f"gradients of tree {number}"
         )
@@ -151,30 +148,23 @@ class SignBoosting:
         floor = _LEAST_CURVATURE * self.n_records / len(signs)
         curvature = np.maximum(curvature, floor)
         steps = signs @ signed
-        values = cell_values(gradient, curvature, variance, signs, None if self.trees else steps)
+        values = cell_values(gradient, curvature, variance, signs, None if self.parts else steps)
         fixed = np.round(values * POINT).astype(np.int32)
         self._push(made, fixed)
-        self.trees.append(tree)
-        self.scores.append(steps + fixed / POINT)
-        self.support.append(4 * curvature)
-        self.noise.append(16 * variance)
+        self._keep(made, steps + fixed / POINT, 4 * curvature, 16 * variance)
 
     def _guess_cells(self, tree: ObliviousTree, signed: NDArray[np.float64]) -> None:
         """Without sums the steps speak alone, and supports are equal and as uncertain as large."""
         support = np.full(len(tree.leaves), self.n_records / len(tree.leaves))
-        self.trees.append(tree)
-        self.scores.append(tree.signs @ signed)
-        self.support.append(support)
-        self.noise.append(float(support[0] ** 2))
+        self._keep(tree.trees(), tree.signs @ signed, support, float(support[0] ** 2))
 
-    def _forest(self) -> Forest:
-        """Each leaf says the label shares that its score alone stands for."""
-        trees, domain = join_trees([t.trees() for t in self.trees]), self.layout.domain
-        second = 1 / (1 + np.exp(-np.concatenate(self.scores)))
-        shares = np.column_stack([1 - second, second])
-        values = sum_up(trees, shares * np.concatenate(self.support)[:, None], domain)
-        noise = np.concatenate(
-            [np.full(len(s), v / 4) for s, v in zip(self.scores, self.noise, strict=True)]
-        )
-        variance = sum_up(trees, noise[:, None], domain)[:, 0]
-        return Forest(domain, trees, values, self.curator.guarantee, variance, vote="product")
+    def _keep(
+        self,
+        tree: Trees,
+        scores: NDArray[np.float64],
+        support: NDArray[np.float64],
+        variance: float,
+    ) -> None:
+        """The log-odds of the second label, as scores of both; each has half of the support."""
+        both = np.column_stack([-scores / 2, scores / 2])
+        self.parts.append(Part(tree, both, support, variance / 4))

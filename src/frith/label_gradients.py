@@ -1,0 +1,169 @@
+"""Questions of a boosted forest for many labels: sums of how wrong it is about each of them.
+
+A record has a score for every label, in fixed point as in `gradients`; its probabilities are their
+softmax, from a table of exponentials, in integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.encoding import Batch
+from frith.forest import Trees, find_leaf
+from frith.gradients import POINT, UNIT, ScoreColumn
+from frith.jit import compiled
+from frith.kernels import ColumnKernel
+from frith.layout import Layout
+
+_SHIFT = 8
+_LARGEST = 16 * POINT >> _SHIFT  # labels further behind than this have no weight left
+_WEIGHT = 2**20
+WEIGHTS: NDArray[np.int64] = np.round(
+    _WEIGHT * np.exp(-np.arange(_LARGEST + 1) * 2**_SHIFT / POINT)
+).astype(np.int64)
+"""What a label weighs that is so many steps behind the best one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGradients:
+    """In every bin of every attribute, the sums over its records of y_k - p_k for every label k.
+
+    A record adds one vector to one bin of each attribute. Vectors are scaled down, and rounded
+    towards zero, to an L1 norm of at most UNIT.
+    """
+
+    layout: Layout
+    column: ScoreColumn
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.layout.n_bins, self.layout.domain.n_labels
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return tuple(range(len(self.layout.domain.attributes)))
+
+    @property
+    def derived(self) -> tuple[ColumnKernel, ...]:
+        return (self.column,)
+
+    @property
+    def most(self) -> int:
+        """The most one record's vector is, in L1."""
+        return UNIT
+
+    @property
+    def l1(self) -> int:
+        return len(self.attributes) * UNIT
+
+    @property
+    def l2_squared(self) -> int:
+        return len(self.attributes) * UNIT**2
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        lookup, begins = self.layout.lookup
+        _sum_vectors(
+            batch.codes, batch.labels, batch.derived[self.column], WEIGHTS, lookup, begins, out
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCells:
+    """In every leaf of one tree and for every label k, half the sums of y_k - p_k and p_k (1 - p_k).
+
+    A record is in one leaf. What it adds there is scaled down, and rounded towards zero, to an L1
+    norm of at most UNIT, so its squared L2 norm is at most UNIT squared.
+    """
+
+    tree: Trees
+    column: ScoreColumn
+    domain: Domain
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.tree.leaves), self.domain.n_labels, 2
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return self.tree.asked
+
+    @property
+    def derived(self) -> tuple[ColumnKernel, ...]:
+        return (self.column,)
+
+    @property
+    def l1(self) -> int:
+        return UNIT
+
+    @property
+    def l2_squared(self) -> int:
+        return UNIT**2
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        tree = self.tree
+        _sum_label_cells(
+            batch.codes, batch.labels, batch.derived[self.column], WEIGHTS,
+            tree.roots[0], tree.nodes, tree.sets, out,
+        )  # fmt: skip
+
+
+@compiled
+def _probabilities(scores, weights, out):  # type: ignore[no-untyped-def]
+    """The softmax of one record's scores, UNIT to one, rounded down."""
+    best = np.int64(scores.max())
+    total = np.int64(0)
+    for k in range(len(scores)):
+        out[k] = weights[min((best - np.int64(scores[k])) >> _SHIFT, _LARGEST)]
+        total += out[k]
+    for k in range(len(scores)):
+        out[k] = out[k] * UNIT // total
+
+
+@compiled
+def _shrink(vector, norm):  # type: ignore[no-untyped-def]
+    """Scale a vector of this L1 norm down to one of at most UNIT, towards zero."""
+    if norm > UNIT:
+        for k in range(len(vector)):
+            size = abs(vector[k]) * UNIT // norm
+            vector[k] = size if vector[k] > 0 else -size
+
+
+@compiled
+def _sum_vectors(codes, labels, scores, weights, lookup, begins, out):  # type: ignore[no-untyped-def]
+    vector = np.zeros(scores.shape[1], dtype=np.int64)
+    for i in range(len(codes)):
+        _probabilities(scores[i], weights, vector)
+        norm = np.int64(0)
+        for k in range(len(vector)):
+            vector[k] = (UNIT if k == labels[i] else 0) - vector[k]
+            norm += abs(vector[k])
+        _shrink(vector, norm)
+        for a in range(codes.shape[1]):
+            place = lookup[begins[a] + codes[i, a]]
+            for k in range(len(vector)):
+                out[place, k] += vector[k]
+
+
+@compiled
+def _sum_label_cells(codes, labels, scores, weights, root, nodes, sets, out):  # type: ignore[no-untyped-def]
+    n_labels = scores.shape[1]
+    p = np.zeros(n_labels, dtype=np.int64)
+    both = np.zeros(2 * n_labels, dtype=np.int64)
+    for i in range(len(codes)):
+        _probabilities(scores[i], weights, p)
+        norm = np.int64(0)
+        for k in range(n_labels):
+            gradient = (UNIT if k == labels[i] else 0) - p[k]
+            half = abs(gradient) // 2
+            both[2 * k] = half if gradient > 0 else -half
+            both[2 * k + 1] = p[k] * (UNIT - p[k]) // (2 * UNIT)
+            norm += half + both[2 * k + 1]
+        _shrink(both, norm)
+        leaf = find_leaf(codes, i, root, nodes, sets)
+        for k in range(n_labels):
+            out[leaf, k, 0] += both[2 * k]
+            out[leaf, k, 1] += both[2 * k + 1]

@@ -1,0 +1,104 @@
+"""A question and a sign for every label, chosen together: its law by enumeration."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frith.privacy.mechanisms import SignChoice
+from frith.privacy.sources import ExactSource, OpenDPSource
+from tests.statistics import fits_law
+from tests.strategies import examples
+
+REACH = 8
+
+
+def law(differences, log_weights, choice):
+    """The probability of every (question, signs), from the weights of all of them."""
+    weights = {
+        (q, signs): math.exp(log_weights[q] + np.dot(signs, row) / choice.scale)
+        for q, row in enumerate(differences)
+        for signs in itertools.product((-1, 0, 1), repeat=differences.shape[1])
+    }
+    total = sum(weights.values())
+    return {key: weight / total for key, weight in weights.items()}
+
+
+@st.composite
+def neighbors(draw):
+    """Differences of a few questions, and the same with a record that moves each by REACH in L1."""
+    shape = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    cells = st.lists(st.integers(-30, 30), min_size=math.prod(shape), max_size=math.prod(shape))
+    before = np.array(draw(cells)).reshape(shape)
+    record = np.array(draw(st.lists(st.integers(0, REACH), min_size=shape[1], max_size=shape[1])))
+    record = record * REACH // max(REACH, record.sum())
+    sides = np.array(draw(st.lists(st.sampled_from([-1, 1]), min_size=shape[0], max_size=shape[0])))
+    return before, before + sides[:, None] * record
+
+
+@examples(100)
+@given(neighbors(), st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(3)]))
+def test_no_ratio_passes_epsilon(pair, epsilon):
+    choice = SignChoice(epsilon, REACH)
+    choice.check()
+    weights = np.linspace(-1, 0, len(pair[0]))
+    first, second = (law(d, weights, choice) for d in pair)
+    assert max(abs(math.log(first[k] / second[k])) for k in first) <= float(epsilon)
+
+
+def test_the_ratio_nearly_reaches_epsilon():
+    choice = SignChoice(Fraction(1), REACH)
+    before = np.array([[200, 0], [-200, 0]])
+    after = before + np.array([[-REACH, 0], [-REACH, 0]])
+    first, second = (law(d, np.zeros(2), choice) for d in (before, after))
+    assert max(abs(math.log(first[k] / second[k])) for k in first) > 0.4
+
+
+def test_the_question_s_weight_is_the_sum_over_its_signs():
+    choice = SignChoice(Fraction(1), REACH)
+    differences, weights = np.array([[5, -3], [0, 40]]), np.array([0.0, -0.5])
+    of_all = law(differences, weights, choice)
+    sums = np.array([sum(p for (q, _), p in of_all.items() if q == i) for i in range(2)])
+    logs = choice.question_weights(differences, weights)
+    assert np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum() == pytest.approx(sums)
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_samples_follow_the_law(unit):
+    choice = SignChoice(Fraction(1), REACH, unit)
+    differences, weights = np.array([[5, -3], [0, 9]]), np.array([0.0, -0.5])
+    expected = law(differences, weights, choice)
+    number = {key: i for i, key in enumerate(expected)}
+    source = OpenDPSource()
+    drawn = [source.choose_signs(differences, weights, choice) for _ in range(4_000)]
+    places = np.array([number[q, tuple(signs.tolist())] for q, signs in drawn])
+    logs = np.log([*expected.values()])
+
+    def log_law(values):
+        inside = (values >= 0) & (values < len(logs))
+        return np.where(inside, logs[np.clip(values, 0, len(logs) - 1)], -np.inf)
+
+    assert fits_law(places, log_law)
+
+
+def test_rho_is_the_range_squared_over_eight():
+    choice = SignChoice(Fraction(1, 50), REACH, "rho")
+    spread = Fraction(2 * REACH) / Fraction(choice.scale) + 4 * SignChoice.SLACK
+    assert spread**2 / 8 <= Fraction(1, 50)
+
+
+def test_too_little_is_refused():
+    with pytest.raises(ValueError, match="too little"):
+        SignChoice(Fraction(1, 10**5), REACH).check()
+
+
+def test_without_noise_the_largest_differences_win():
+    differences = np.array([[1, -2, 0], [3, 0, -1]])
+    question, signs = ExactSource().choose_signs(
+        differences, np.zeros(2), SignChoice(Fraction(1), 1)
+    )
+    assert (question, signs.tolist()) == (1, [1, 0, -1])
