@@ -33,8 +33,9 @@ class ForestClassifier(PrivateForestClassifier):
     an oblivious tree; then two sums in each of its cells are released, from which every cell gets a
     value that weighs signal against noise (`trees.boosting`). More labels: the tables of a few
     privately chosen attributes, shrunk towards independence as the noise demands
-    (`trees.additive`). How many steps or tables there are follows from the number of records, the
-    budget and the domain. Trees multiply: the first says the label shares of its leaves, and every
+    (`trees.additive`), or steps that choose a sign for every label (`trees.vector_boosting`), or
+    one after the other. How many there are follows from the number of records, the budget and the
+    domain. Trees multiply: the first says the label shares of its leaves, and every
     further one corrects them.
 
     Parameters
@@ -71,6 +72,9 @@ class ForestClassifier(PrivateForestClassifier):
     (`privacy.mechanisms.PrivateChoice`).
     *Cells.* A record is in one cell and moves the sums of y - p and of p (1 - p) there by at most 1
     together, in L1 and in squared L2 (`gradients.CellSums`).
+    *A step for many labels* chooses a question and signs together, from sums of vectors y - p that
+    are clipped to an L1 norm of 1 (`privacy.mechanisms.SignChoice`); its cells are label counts, or
+    vectors scaled to an L1 norm of at most 1 (`label_gradients`).
     *Tables.* Attributes are chosen one after another by a monotone score of range 1. A record is in
     one cell of each of the m tables: L1 = squared L2 = m (`kernels.SplitCounts`). The temperature is
     a private choice by the number of correct records, a monotone score of range 1.
