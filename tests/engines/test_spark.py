@@ -455,7 +455,8 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_every_learner_grows_the_forest_that_it_grows_in_memory(spark, name):
+def test_every_learner_grows_the_forest_that_it_grows_in_memory(spark, name, monkeypatch):
+    monkeypatch.setattr("frith.trees.boosting.LIMIT_STEPS", 4)  # each is a pass
     table, domain = small_table(120), small_domain(records=120)
     options = SMALL.get(name, {})
     engine = open_table(spark.createDataFrame(table).repartition(2), domain)

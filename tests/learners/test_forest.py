@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from frith import Budget, Categorical, Domain, Forest, ForestClassifier, Numeric, open_table
 from frith.audit.replay import arbitrary_releases, replay
+from frith.trees import boosting
 from frith.trees.boosting import LIMIT_STEPS, MOST_STEPS, blocks_of, plan, step_shares
 from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
@@ -36,7 +37,7 @@ def test_little_room_buys_few_steps_and_no_cells():
         assert not has_cells
     assert plan(13) == (13, 1.2, True)
     assert plan(1e9)[0] == MOST_STEPS
-    assert plan(math.inf)[0] == LIMIT_STEPS
+    assert plan(math.inf)[0] == boosting.LIMIT_STEPS
 
 
 @pytest.mark.parametrize("records", [50, 200, 2_000, 20_000])
