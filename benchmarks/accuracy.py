@@ -145,7 +145,9 @@ def measure(names: list[str], options: argparse.Namespace) -> pd.DataFrame:
 
 def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
     """One row for each set, learner, epsilon and delta: means, and a standard error over all fits."""
-    rows = rows.assign(epsilon=rows.epsilon.astype(str), delta=rows.delta.astype(str))
+    rows = rows.assign(
+        **{amount: [f"{float(v):g}" for v in rows[amount]] for amount in ("epsilon", "delta")}
+    )
     for field in ("accuracy", "spread", "auc", "log_loss"):
         rows[field] = pd.to_numeric(rows[field])
     groups = rows.groupby(["set", "learner", "epsilon", "delta"], sort=False)

@@ -30,7 +30,7 @@ def test_shares_add_up_to_one_and_blocks_to_all_steps(steps):
 
 
 def test_little_room_buys_few_steps_and_no_cells():
-    assert [plan(room)[0] for room in (0, 1.9, 2, 3.7)] == [1, 1, 3, 3]
+    assert [plan(room)[0] for room in (0, 2, 2.1, 3.7)] == [1, 1, 3, 3]
     for room in np.arange(0, 12.6, 0.1):
         steps, _, has_cells = plan(room)
         assert steps % 2 == 1

@@ -180,6 +180,8 @@ def _vector_steps(n: int, budget: Budget, most: int, layout: Layout) -> tuple[in
     budget is large, tables first and steps after them do better than either.
     """
     signal, n_labels = _signal(n, budget, most), layout.domain.n_labels
+    if n_labels == 1:
+        return 0, 0.0, Fraction(0)
     if math.isinf(signal):
         return LIMIT_STEPS, 1.5, Fraction(1)
     bins = np.diff(layout.starts)

@@ -53,7 +53,7 @@ def plan(room: float) -> tuple[int, float, bool]:
     `room` is how many steps would leave each choice enough signal. Where that is little, choices
     are worth more than cells; and without cells an odd number is better, for no sum of steps is 0.
     """
-    if room < 2:
+    if room <= 2:
         return 1, 1.2, False
     if room < 3.75:
         return 3, 1.2, False
