@@ -276,8 +276,11 @@ def _others(board: Board, name: str) -> list[list[str]]:
     o = board.ours[(board.ours.set == name) & board.ours.learner.isin(OTHERS)]
     if o.empty:
         return []
-    best = [o[o.epsilon == e].sort_values("accuracy").iloc[-1] for e in EPSILONS]
-    return [[f"{name}, best other of ours", *(f"{100 * b.accuracy:.1f} {b.learner}" for b in best)]]
+    cells = [o[o.epsilon == e].sort_values("accuracy") for e in EPSILONS]
+    best = [
+        "" if c.empty else f"{100 * c.accuracy.iloc[-1]:.1f} {c.learner.iloc[-1]}" for c in cells
+    ]
+    return [[f"{name}, best other of ours", *best]]
 
 
 def floors(board: Board) -> str:

@@ -33,11 +33,12 @@ def test_without_matplotlib_the_demo_goes_on(run, tmp_path, short, monkeypatch):
     assert (tmp_path / "forest.json").exists()
 
 
-def test_without_noise_to_speak_of_private_forests_are_as_good_as_the_exact_one():
+def test_without_noise_to_speak_of_forests_are_alike_and_good():
     """At epsilon 10^6 and 10 trees a count has noise with a chance of exp(-10^5)."""
     sample = demo.load_sample(("tic_tac_toe",))
     curve = demo.measure(sample, epsilons=(1, 10**6), repeats=2)
-    assert curve.points[-1].accuracies == (curve.exact, curve.exact)
+    assert len(set(curve.points[-1].random)) == 1
+    assert curve.points[-1].mean > 0.9 * curve.exact > curve.majority
     assert curve.majority == pytest.approx(0.653, abs=0.01)
     assert curve.forest.guarantee.epsilon == 1
 
@@ -51,4 +52,4 @@ def test_without_the_data_package_the_demo_takes_a_table_that_is_there(monkeypat
         return load(name)
 
     monkeypatch.setattr(datasets, "load", missing)
-    assert demo.load_sample().name == "breast_cancer_diagnostic"
+    assert demo.load_sample().name == "tic_tac_toe"

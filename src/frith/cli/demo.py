@@ -48,13 +48,13 @@ def _introduce(sample: Sample) -> None:
     if sample.name != TABLES[0]:
         say_note(
             f"the table {TABLES[0]!r} is not installed (pip install 'frith[data]'), so this shows "
-            f"{sample.name!r}, where random trees have less to gain"
+            f"{sample.name!r}, which is small"
         )
     n_train, n_test = len(sample.train[1]), len(sample.test[1])
     say(f"\nWhat privacy costs on {sample.name}", "bold")
     say(
-        f"{TREES} random trees, trained on {n_train:,} records and tested on {n_test:,}; "
-        f"mean of {REPEATS} forests a row\n"
+        f"ForestClassifier, and {TREES} random decision trees, trained on {n_train:,} records and "
+        f"tested on {n_test:,}; mean of {REPEATS} forests a row\n"
     )
 
 
@@ -62,16 +62,16 @@ def _show(curve: Curve) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("epsilon", "noise on a count", "accuracy", "spread"):
+    for name in ("epsilon", "accuracy", "spread", "random trees"):
         table.add_column(name, justify="right")
     table.add_column("")
     for point in curve.points:
-        spread = f"± {point.deviation:.1%}"
-        row = (f"{point.epsilon:g}", f"± {point.noise:,.1f}", f"{point.mean:.1%}", spread)
+        spread, random = f"± {point.deviation:.1%}", f"{point.random_mean:.1%}"
+        row = (f"{point.epsilon:g}", f"{point.mean:.1%}", spread, random)
         table.add_row(*row, _bar(point.mean, "green"))
     table.add_section()
-    table.add_row("no privacy", "none", f"{curve.exact:.1%}", "", _bar(curve.exact, "white"))
-    table.add_row("majority label", "", f"{curve.majority:.1%}", "", _bar(curve.majority, "dim"))
+    table.add_row("no privacy", f"{curve.exact:.1%}", "", "", _bar(curve.exact, "white"))
+    table.add_row("majority label", f"{curve.majority:.1%}", "", "", _bar(curve.majority, "dim"))
     out().print(table)
 
 
