@@ -108,7 +108,9 @@ def learner_of(job: dict[str, Any], domain: Any) -> Any:
     )
     few = [len(words) <= 255 and a.size < 255 for a in domain.attributes if a.name in words]
     mask = [*few, *[False] * (len(domain.attributes) - len(words))]
-    return make_pipeline(columns, HistGradientBoostingClassifier(categorical_features=mask))
+    return make_pipeline(
+        columns, HistGradientBoostingClassifier(categorical_features=mask, early_stopping=False)
+    )
 
 
 def job_of(name: str, learner: str, epsilon: str, delta: str, repeat: int) -> dict[str, Any]:
@@ -117,11 +119,27 @@ def job_of(name: str, learner: str, epsilon: str, delta: str, repeat: int) -> di
     }  # fmt: skip
 
 
+def _measured(
+    path: Path, cells: list[tuple[str, str, str]], resume: bool
+) -> dict[tuple[str, str, str], int]:
+    """How often an earlier run measured the flagship in each cell."""
+    found = dict.fromkeys(cells, 0)
+    if resume and path.is_file():
+        rows = pd.read_csv(path, dtype=str)
+        for row in rows[rows.learner == FLAGSHIP].itertuples():
+            cell = (row.set, f"{float(row.epsilon):g}", f"{float(row.delta):g}")
+            if cell in found:
+                found[cell] += 1
+    return found
+
+
 def measure(names: list[str], options: argparse.Namespace) -> pd.DataFrame:
     """The flagship in rounds, until its cells are sharp; then the others, once."""
     path, resume = options.out / "accuracy.csv", not options.fresh
     cells = [(n, e, d) for n in names for e in EPSILONS for d in ("0", DELTA)]
-    repeats = dict.fromkeys(cells, 1)
+    limit = [job_of(n, o, "inf", "0", 0) for o in (FLAGSHIP, BOOSTING) for n in names]
+    others = [job_of(n, o, e, "0", 0) for o in OTHERS for n in names for e in EPSILONS]
+    repeats = {c: max(1, k) for c, k in _measured(path, cells, resume).items()}
     most = 2 if options.quick else MOST_REPEATS
     while True:
         jobs = [job_of(n, FLAGSHIP, e, d, r) for (n, e, d), k in repeats.items() for r in range(k)]
@@ -132,11 +150,9 @@ def measure(names: list[str], options: argparse.Namespace) -> pd.DataFrame:
         if not blunt:
             break
         repeats |= {c: min(most, 2 * repeats[c]) for c in blunt}
-    limit = [job_of(n, o, "inf", "0", 0) for o in (FLAGSHIP, BOOSTING) for n in names]
     rows = common.run_jobs([*jobs, *limit], score, path, resume=True)
     if options.flagship:
         return rows
-    others = [job_of(n, o, e, "0", 0) for o in OTHERS for n in names for e in EPSILONS]
     return common.run_jobs([*jobs, *limit, *others], score, path, resume=True)
 
 

@@ -99,10 +99,12 @@ def run_jobs(
 ) -> pd.DataFrame:
     """Do every job on all cores; `path` gets a row of job and result as each one ends.
 
-    With `resume`, jobs that have a row in `path` are not done again.
+    With `resume`, jobs that have a row in `path` are not done again, and rows of other jobs stay.
     """
     done = _read_rows(path) if resume else {}
-    done = {_key(job): done[_key(job)] for job in jobs if _key(job) in done}
+    wanted = {_key(job) for job in jobs}
+    others = [row for key, row in done.items() if key not in wanted]
+    done = {key: row for key, row in done.items() if key in wanted}
     missing = [job for job in jobs if _key(job) not in done]
     context = multiprocessing.get_context("spawn")  # forking would copy locked threads
     with _progress() as bar, ProcessPoolExecutor(available_threads(), context) as pool:
@@ -111,11 +113,11 @@ def run_jobs(
         for future in as_completed(running):
             job = running[future]
             done[_key(job)] = job | future.result()
-            _write_rows(path, list(done.values()))
+            _write_rows(path, [*done.values(), *others])
             bar.advance(task)
     rows = [done[_key(job)] for job in jobs]
-    _write_rows(path, rows)
-    return pd.read_csv(path, keep_default_na=False)
+    _write_rows(path, [*rows, *others])
+    return pd.read_csv(path, keep_default_na=False, nrows=len(rows))
 
 
 def _key(job: dict[str, Any]) -> tuple[str, ...]:
