@@ -142,24 +142,12 @@ class GradientSums:
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums:
-    """In every leaf of one tree, the sums of y - p and of p (1 - p) over its records.
-
-    A record is in one leaf. With q the probability of its own label, it moves the two sums by at
-    most (1 - q) + q (1 - q) = 1 - q^2 <= 1 together: the curvature is free. In squared L2,
-    (1 - q)^2 (1 + q^2) <= 1. In units: p (1 - p) is rounded down, so both bounds hold in integers.
-    """
+class Cells:
+    """Sums in every leaf of one tree that no record moves by more than UNIT, in L1."""
 
     tree: Trees
     column: ScoreColumn
     domain: Domain
-
-    def __post_init__(self) -> None:
-        _check_labels(self.domain)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.tree.leaves), 2
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -176,6 +164,23 @@ class CellSums:
     @property
     def l2_squared(self) -> int:
         return UNIT**2
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums(Cells):
+    """In every leaf of one tree, the sums of y - p and of p (1 - p) over its records.
+
+    A record is in one leaf. With q the probability of its own label, it moves the two sums by at
+    most (1 - q) + q (1 - q) = 1 - q^2 <= 1 together: the curvature is free. In squared L2,
+    (1 - q)^2 (1 + q^2) <= 1. In units: p (1 - p) is rounded down, so both bounds hold in integers.
+    """
+
+    def __post_init__(self) -> None:
+        _check_labels(self.domain)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.tree.leaves), 2
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         tree = self.tree

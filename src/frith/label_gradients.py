@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.domain import Domain
 from frith.encoding import Batch
-from frith.forest import Trees, find_leaf
-from frith.gradients import POINT, UNIT, ScoreColumn
+from frith.forest import find_leaf
+from frith.gradients import POINT, UNIT, Cells, ScoreColumn
 from frith.jit import compiled
 from frith.kernels import ColumnKernel
 from frith.layout import Layout
@@ -72,36 +71,16 @@ class LabelGradients:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelCells:
+class LabelCells(Cells):
     """In every leaf of one tree and for every label k, half the sums of y_k - p_k and p_k (1 - p_k).
 
     A record is in one leaf. What it adds there is scaled down, and rounded towards zero, to an L1
     norm of at most UNIT, so its squared L2 norm is at most UNIT squared.
     """
 
-    tree: Trees
-    column: ScoreColumn
-    domain: Domain
-
     @property
     def shape(self) -> tuple[int, int, int]:
         return len(self.tree.leaves), self.domain.n_labels, 2
-
-    @property
-    def attributes(self) -> tuple[int, ...]:
-        return self.tree.asked
-
-    @property
-    def derived(self) -> tuple[ColumnKernel, ...]:
-        return (self.column,)
-
-    @property
-    def l1(self) -> int:
-        return UNIT
-
-    @property
-    def l2_squared(self) -> int:
-        return UNIT**2
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         tree = self.tree

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Budget, Categorical, Domain, Forest, ForestClassifier, Numeric, open_table
+from frith import (
+    Budget,
+    Categorical,
+    Domain,
+    Forest,
+    ForestClassifier,
+    Ledger,
+    Numeric,
+    open_table,
+)
 from frith.audit.replay import arbitrary_releases, replay
 from frith.trees import boosting
 from frith.trees.boosting import LIMIT_STEPS, MOST_STEPS, blocks_of, plan, step_shares
@@ -74,15 +83,13 @@ def test_a_request_with_a_delta_is_pure_where_that_is_as_good():
 
 
 def test_the_ledger_is_charged_what_was_asked_for(tmp_path):
-    """A pure guarantee in place of one with a delta costs no more."""
-    from frith import Ledger
-
-    ledger = Ledger.create(tmp_path / "ledger.db", epsilon=1, delta=1e-6)
-    before = ledger.remaining
-    ForestClassifier(
-        small_domain(records=200), epsilon="1/10", delta=1e-6, ledger=tmp_path / "ledger.db"
-    ).fit(small_table())
-    assert Ledger(tmp_path / "ledger.db").remaining < before
+    """An account in rho would charge a pure epsilon far more than one with a delta."""
+    path = tmp_path / "ledger.db"
+    before = Ledger.create(path, epsilon=1, delta=1e-6).remaining
+    domain = small_domain(records=200)
+    model = ForestClassifier(domain, epsilon="1/10", delta=1e-6, ledger=path).fit(small_table())
+    assert model.forest_.guarantee.delta == Fraction(1, 10**6)
+    assert before - Ledger(path).remaining == Budget.of("1/10", 1e-6).total
 
 
 def test_with_nothing_to_learn_the_common_label_wins():

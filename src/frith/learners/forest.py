@@ -46,7 +46,8 @@ class ForestClassifier(PrivateForestClassifier):
     epsilon, delta : the budget of a fit, read exactly as written
         With delta = 0 the guarantee is pure. With delta > 0 Gaussian noise is used under zCDP where
         it allows more, and a pure guarantee of the same epsilon given where it does not (if the
-        domain declares the number of records). `float("inf")` is the exact limit.
+        domain declares the number of records and no ledger is charged). `float("inf")` is the
+        exact limit.
     size_share : share of the budget for a noisy number of records, if the domain declares none
     ledger : path of a ledger file that every fit is charged to
     n_jobs : threads; None for all cores
@@ -139,8 +140,12 @@ class ForestClassifier(PrivateForestClassifier):
         return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
-        """A request with a delta is served by a pure guarantee where Gaussian noise buys nothing."""
-        if budget.delta and not budget.is_exact and engine.domain.records is not None:
+        """A request with a delta is served by a pure guarantee where Gaussian noise buys nothing.
+
+        Not where a ledger counts in rho: there a pure epsilon costs far more than what was asked.
+        """
+        is_free = self.ledger is None and not budget.is_exact
+        if budget.delta and is_free and engine.domain.records is not None:
             domain, pure = engine.domain, Budget(budget.epsilon)
             most = 1 if domain.person is None else domain.person.records
             n = max(1, domain.records or 0)
