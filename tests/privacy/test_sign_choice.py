@@ -102,3 +102,19 @@ def test_without_noise_the_largest_differences_win():
         differences, np.zeros(2), SignChoice(Fraction(1), 1)
     )
     assert (question, signs.tolist()) == (1, [1, 0, -1])
+
+
+@pytest.mark.parametrize("large", [10**6, 10**12, 2**52])
+def test_weights_of_large_tables_are_as_exact_as_those_of_small_ones(large):
+    """As floats, logarithms of so large sums would round by more than the slack."""
+    choice = SignChoice(Fraction(1, 100), 2**14)
+    before = np.array([[large, -large // 3], [large - 7, large // 3], [-large, 5]])
+    record = np.array([[2**13, -(2**13)], [-(2**14), 0], [1, 2**14 - 1]])
+    first, second = (choice.fixed_weights(d, np.zeros(3)) for d in (before, before + record))
+    sums = np.abs(before).sum(axis=1).tolist(), np.abs(before + record).sum(axis=1).tolist()
+    for weights, exact in zip((first, second), sums, strict=True):
+        for i in range(3):
+            wanted = Fraction(exact[i] - max(exact)) / Fraction(choice.scale)
+            off = Fraction(weights[i], choice.POINT) - wanted
+            assert off + SignChoice.SLACK >= 0
+            assert off <= 2 * Fraction(math.log(3)) + SignChoice.SLACK

@@ -128,12 +128,12 @@ class SignChoice:
              mechanism with weights w_q exp(score / scale), w public, has range 2 reach / scale. Its
              sum over s factorises: q has weight w_q prod_k (exp(a_k) + 1 + exp(-a_k)) with
              a_k = d_k / scale, and given q the labels are independent, each with weights exp(a_k),
-             1, exp(-a_k). The logarithm of q's weight is rounded to 2^-30. With every such logarithm
-             off by at most `SLACK`, the law of (q, s) has weights off by a factor of at most
-             exp(SLACK) for each table, so its range grows by at most 4 SLACK, which the thousandth
-             part by which `scale` is wider covers. A mechanism of range e is e-DP and e^2/8-zCDP.
-    Assumes  exact sampling of each factor, which OpenDP's noisy max with Gumbel noise gives; float64
-             logarithms within 2^-27.
+             1, exp(-a_k). The logarithm of q's weight is rounded. With every such one off by at
+             most `SLACK`, the law of (q, s) has weights off by a factor of at most exp(SLACK) for
+             each table, so its range grows by at most 4 SLACK, which the thousandth part by which
+             `scale` is wider covers. A mechanism of range e is e-DP and e^2/8-zCDP.
+    Assumes  exact sampling of each factor, which OpenDP's noisy max with Gumbel noise gives; sums
+             of float64 logarithms between 0 and log 3 within 2^-31; records times epsilon under 2^32.
     Checked  tests/privacy/test_sign_choice.py: the ratio by enumeration, the samples against the law.
     """
 
@@ -141,6 +141,7 @@ class SignChoice:
     reach: int
     unit: str = "epsilon"
 
+    POINT: ClassVar[int] = 2**30
     SLACK: ClassVar[Fraction] = Fraction(1, 2**26)
     _WIDER: ClassVar[Fraction] = 1 + Fraction(1, 1000)
 
@@ -157,12 +158,28 @@ class SignChoice:
         if Fraction(2 * self.reach) / Fraction(self.scale) / 1001 < 4 * self.SLACK:
             raise ValueError(f"{float(self.amount):.3g} is too little for one of many steps")
 
+    def fixed_weights(
+        self, differences: NDArray[np.int64], log_weights: NDArray[np.float64]
+    ) -> list[int]:
+        """The logarithm of each question's weight over the largest sum's, `POINT` to one.
+
+        |d| / scale is divided in integers: as floats, logarithms of large sums would round by more
+        than the slack.
+        """
+        sums = np.abs(differences).sum(axis=1).tolist()
+        a = np.abs(differences) / self.scale
+        rest = np.log1p(np.exp(-a) + np.exp(-2 * a)).sum(axis=1) + log_weights
+        top, numerator, denominator = max(sums), *self.scale.as_integer_ratio()
+        return [
+            (s - top) * self.POINT * denominator // numerator + round(r * self.POINT)
+            for s, r in zip(sums, rest.tolist(), strict=True)
+        ]
+
     def question_weights(
         self, differences: NDArray[np.int64], log_weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The logarithm of each question's weight."""
-        a = np.abs(differences) / self.scale
-        return np.asarray((a + np.log1p(np.exp(-a) + np.exp(-2 * a))).sum(axis=1) + log_weights)
+        """The same logarithms as floats."""
+        return np.array(self.fixed_weights(differences, log_weights)) / self.POINT
 
 
 def _permute_and_flip(weights: NDArray[np.float64], index: int) -> float:

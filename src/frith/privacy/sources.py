@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 
 Noise = DiscreteLaplace | DiscreteGaussian
-_FIXED_POINT = 2**30  # logarithms of weights
 _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
 
 
@@ -68,9 +67,8 @@ class OpenDPSource:
         choice: SignChoice,
     ) -> tuple[int, NDArray[np.int64]]:
         """The question by its weight, then each label's sign by its own: Gumbel noise for both."""
-        weights = choice.question_weights(differences, log_weights)
-        fixed = np.round(weights * _FIXED_POINT).astype(np.int64).tolist()
-        question = int(_choice_measurement("rho", float(_FIXED_POINT))(fixed))
+        weights = choice.fixed_weights(differences, log_weights)
+        question = int(_choice_measurement("rho", float(choice.POINT))(weights))
         coin = _choice_measurement("rho", choice.scale)
         signs = [int(coin([-d, 0, d])) - 1 for d in differences[question].tolist()]
         return question, np.array(signs, dtype=np.int64)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class AttributeScores:
 
     layout: Layout
     left: tuple[int, ...]
-    range_: int = 1
+    range_: ClassVar[int] = 1
 
     def __len__(self) -> int:
         return len(self.left)
@@ -54,7 +55,7 @@ class CorrectScores:
     """The counts of correct records themselves. Range 1: all move the same way."""
 
     count: int
-    range_: int = 1
+    range_: ClassVar[int] = 1
 
     def __len__(self) -> int:
         return self.count
