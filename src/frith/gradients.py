@@ -93,15 +93,41 @@ def _add_rows(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSums:
-    """In every bin of every attribute, the sum of y - p of its records, clipped to +-`clip`.
-
-    A record adds one number g to one bin of each attribute, and |g| is at most `most`: p is read
-    from a non-decreasing table at a score of at most `reach` either way.
-    """
+class BinSums:
+    """Sums in every bin of every attribute: a record adds at most `most`, in L1, to one bin of each."""
 
     layout: Layout
     column: ScoreColumn
+
+    @property
+    def most(self) -> int:
+        return UNIT
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return tuple(range(len(self.layout.domain.attributes)))
+
+    @property
+    def derived(self) -> tuple[ColumnKernel, ...]:
+        return (self.column,)
+
+    @property
+    def l1(self) -> int:
+        return len(self.attributes) * self.most
+
+    @property
+    def l2_squared(self) -> int:
+        return len(self.attributes) * self.most**2
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSums(BinSums):
+    """In every bin of every attribute, the sum of y - p of its records, clipped to +-`most`.
+
+    That is +-`clip`, or less where p, read from a non-decreasing table at a score of at most `reach`
+    either way, cannot be so far off.
+    """
+
     reach: int
     clip: int
 
@@ -113,25 +139,9 @@ class GradientSums:
         return (self.layout.n_bins,)
 
     @property
-    def attributes(self) -> tuple[int, ...]:
-        return tuple(range(len(self.layout.domain.attributes)))
-
-    @property
-    def derived(self) -> tuple[ColumnKernel, ...]:
-        return (self.column,)
-
-    @property
     def most(self) -> int:
         widest = max(UNIT - probability_of(-self.reach), probability_of(self.reach))
         return max(1, min(self.clip, widest))
-
-    @property
-    def l1(self) -> int:
-        return len(self.attributes) * self.most
-
-    @property
-    def l2_squared(self) -> int:
-        return len(self.attributes) * self.most**2
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         lookup, begins = self.layout.lookup

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from frith.encoding import Batch
 from frith.forest import find_leaf
-from frith.gradients import POINT, UNIT, Cells, ScoreColumn
+from frith.gradients import POINT, UNIT, BinSums, Cells
 from frith.jit import compiled
-from frith.kernels import ColumnKernel
-from frith.layout import Layout
 
 _SHIFT = 8
 _LARGEST = 16 * POINT >> _SHIFT  # labels further behind than this have no weight left
@@ -28,40 +26,16 @@ WEIGHTS: NDArray[np.int64] = np.round(
 
 
 @dataclass(frozen=True, eq=False)
-class LabelGradients:
+class LabelGradients(BinSums):
     """In every bin of every attribute, the sums over its records of y_k - p_k for every label k.
 
     A record adds one vector to one bin of each attribute. Vectors are scaled down, and rounded
     towards zero, to an L1 norm of at most UNIT.
     """
 
-    layout: Layout
-    column: ScoreColumn
-
     @property
     def shape(self) -> tuple[int, int]:
         return self.layout.n_bins, self.layout.domain.n_labels
-
-    @property
-    def attributes(self) -> tuple[int, ...]:
-        return tuple(range(len(self.layout.domain.attributes)))
-
-    @property
-    def derived(self) -> tuple[ColumnKernel, ...]:
-        return (self.column,)
-
-    @property
-    def most(self) -> int:
-        """The most one record's vector is, in L1."""
-        return UNIT
-
-    @property
-    def l1(self) -> int:
-        return len(self.attributes) * UNIT
-
-    @property
-    def l2_squared(self) -> int:
-        return len(self.attributes) * UNIT**2
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         lookup, begins = self.layout.lookup
