@@ -85,8 +85,8 @@ class VectorBoosting:
         steps = tree.signs @ signed
         value = self._by_gradients if self.parts else self._by_counts
         values, support, variance = value(tree, steps, share)
-        added = self._push(tree.trees(), values)
-        self.parts.append(Part(tree.trees(), steps + added, support, variance))
+        made = tree.trees()
+        self.parts.append(Part(made, steps + self._push(made, values), support, variance))
 
     def _by_counts(
         self, tree: ObliviousTree, steps: NDArray[np.float64], share: Fraction
