@@ -18,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from frith.domain import Categorical, Domain, Numeric, Person
-from frith.forest import Forest, Trees
+from frith.forest import VOTES, Forest, Trees
 from frith.privacy.guarantee import Guarantee
 from frith.trees.pruning import collapse
 from frith.trees.random import grow_random_trees
@@ -345,6 +345,19 @@ def trees_with_sets(draw, domain):
 
 def trees(domain):
     return st.one_of(grown_trees(domain), any_trees(domain), trees_with_sets(domain))
+
+
+def forest_over(domain, trees, vote="counts", seed=0):
+    """Values of every kind: few and small, so that labels tie, and some of them negative."""
+    values = np.random.default_rng(seed).integers(-2, 4, (trees.n_nodes, domain.n_labels))
+    return Forest(domain, trees, values, Guarantee(Fraction(1)), np.ones(trees.n_nodes), vote)
+
+
+@st.composite
+def forests(draw, domain):
+    """A forest of any trees that votes in any way."""
+    vote, seed = draw(st.sampled_from(VOTES)), draw(st.integers(0, 999))
+    return forest_over(domain, draw(trees(domain)), vote, seed)
 
 
 letters = st.text(string.ascii_letters, min_size=1, max_size=8)

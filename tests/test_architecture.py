@@ -11,17 +11,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "frith"
 ORDER = [
     ("errors", "jit", "short_texts"),
     ("privacy",),
-    ("domain", "encoding", "drafting"),
+    ("store",),
+    ("ledger",),
+    ("domain", "encoding", "drafting", "synthetic"),
     ("forest", "export", "rules", "draw", "importance"),
     ("layout",),
     ("kernels", "scores", "gradients", "label_gradients"),
     ("engines",),
     ("curator",),
-    ("published",),
+    ("published", "scoring"),
     ("trees",),
     ("learners",),
     ("audit", "datasets"),
     ("demo",),
+    ("server",),
     ("cli",),
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -417,6 +418,31 @@ def test_the_fingerprint_never_changes():
     attributes = (COLOR, Numeric("size", 0, 10, "log", 16, True))
     domain = Domain(attributes, LABEL, 100, Person("who", 2))
     assert domain.fingerprint == "6c368ac5bfaed53a911b3a2f984dcf3dfa121b16065be66d2915a87722431743"
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
+@examples(50)
+@given(st.data())
+def test_a_view_has_some_attributes_in_their_order_and_all_else(data):
+    domain = replace(data.draw(domains(person=True)), records=7, learned=True)
+    chosen = data.draw(st.lists(st.sampled_from(domain.names), min_size=1))
+    view = domain.view(chosen)
+    assert view.names == tuple(name for name in domain.names if name in chosen)
+    assert replace(view, attributes=domain.attributes) == domain
+    assert domain.view(domain.names) == domain
+    assert domain.view(iter(chosen)) == view
+
+
+def test_a_view_of_what_is_not_there_is_refused_by_its_name():
+    domain = Domain((COLOR, Numeric("size", 0, 1)), LABEL)
+    for names_, named in ((["color", "weight"], "'weight'"), (["class"], "'class'"), ([], "size")):
+        with pytest.raises(DomainError, match=named):
+            domain.view(names_)
+    assert domain.view("size").names == ("size",)  # not its letters
+    with pytest.raises(DomainError, match="'sizes'"):
+        domain.view("sizes")
 
 
 # -- drafts --------------------------------------------------------------------------------------

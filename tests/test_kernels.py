@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -18,10 +19,11 @@ import frith
 from frith.domain import Categorical, Domain, Numeric
 from frith.encoding import Batch
 from frith.engines import MemoryEngine
-from frith.kernels import LeafCounts, RecordCount
+from frith.forest import VOTES
+from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
 from frith.trees.random import grow_random_trees
 from tests import twins
-from tests.strategies import any_trees, domains, examples, trees
+from tests.strategies import any_trees, domains, examples, forest_over, forests, trees
 
 LABEL = Categorical("class", ("a", "b", "c"))
 MIXED = Domain(
@@ -118,6 +120,60 @@ def test_a_kernel_reads_only_the_attributes_it_names():
     blank = batch.codes.copy()
     blank[:, others] = 0
     assert len(others) == 2
+    assert np.array_equal(summed(kernel, batch), summed(kernel, Batch(blank, batch.labels)))
+
+
+# -- confusion matrices ----------------------------------------------------------------------------
+
+
+def confusion_twin(batch, forest):
+    records = zip(batch.codes.tolist(), batch.labels.tolist(), strict=True)
+    return twins.confusion_counts(records, forest.trees, forest.values, forest.vote)
+
+
+@pytest.mark.parametrize("vote", VOTES)
+@examples(40)
+@given(st.data())
+def test_confusion_counts_equal_the_twin_for_every_vote(vote, data):
+    domain = data.draw(domains())
+    forest = forest_over(domain, data.draw(trees(domain)), vote, data.draw(st.integers(0, 999)))
+    batch = random_batch(domain, data.draw(st.integers(0, 30)), data.draw(st.integers(0, 99)))
+    counts = summed(ConfusionCounts(forest), batch)
+    assert np.array_equal(counts, confusion_twin(batch, forest))
+    assert counts.sum(axis=1).tolist() == [(batch.labels == k).sum() for k in range(len(counts))]
+
+
+@pytest.mark.parametrize("vote", VOTES)
+@pytest.mark.parametrize("rows", [0, 1, 4_095, 4_096, 4_097, 9_000])
+def test_confusion_counts_are_what_the_forest_itself_decides(vote, rows):
+    forest = forest_over(MIXED, grow_random_trees(MIXED, 3, 2, np.random.default_rng(0)), vote)
+    batch = random_batch(MIXED, rows, seed=rows)
+    expected = np.full((3, 3), 5, dtype=np.int64)
+    kernel, out = ConfusionCounts(forest), expected.copy()
+    np.add.at(expected, (batch.labels, forest.labels_of_codes(batch.codes)), 1)
+    kernel.add(batch, out)
+    assert np.array_equal(out, expected)
+    sent = pickle.loads(pickle.dumps(kernel))  # as Spark sends it to its workers
+    assert np.array_equal(summed(sent, batch), expected - 5)
+
+
+@examples(40)
+@given(st.data())
+def test_one_record_is_in_one_cell_of_a_confusion_matrix(data):
+    domain = data.draw(domains())
+    kernel = ConfusionCounts(data.draw(forests(domain)))
+    moved = summed(kernel, random_batch(domain, 1, data.draw(st.integers(0, 99))))
+    assert np.abs(moved).sum() == kernel.l1 == 1
+    assert (moved**2).sum() == kernel.l2_squared == 1
+
+
+def test_a_confusion_matrix_reads_only_the_attributes_its_forest_asks():
+    forest = forest_over(MIXED, grow_random_trees(MIXED, 1, 1, np.random.default_rng(4)))
+    kernel, batch = ConfusionCounts(forest), random_batch(MIXED, 50, seed=5)
+    blank = np.zeros_like(batch.codes)
+    asked = list(kernel.attributes)
+    blank[:, asked] = batch.codes[:, asked]
+    assert len(asked) == 1
     assert np.array_equal(summed(kernel, batch), summed(kernel, Batch(blank, batch.labels)))
 
 

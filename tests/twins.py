@@ -126,7 +126,12 @@ def records_of(table, domain):
 
 def leaf_of(codes, root, trees):
     """Walk one record down one tree; the node of its leaf."""
-    node = root
+    return path_of(codes, root, trees)[-1]
+
+
+def path_of(codes, root, trees):
+    """The nodes that one record passes in one tree, from root to leaf."""
+    node, path = root, [int(root)]
     while trees.attribute[node] >= 0:
         code = codes[trees.attribute[node]]
         if trees.cut[node] < -1:
@@ -135,7 +140,8 @@ def leaf_of(codes, root, trees):
             node = trees.first_child[node] + code
         else:
             node = trees.first_child[node] + (1 if code >= trees.cut[node] else 0)
-    return int(node)
+        path.append(int(node))
+    return path
 
 
 def leaf_counts(records, domain, trees):
@@ -145,6 +151,57 @@ def leaf_counts(records, domain, trees):
     for codes, label in records:
         for root in trees.roots:
             counts[leaves.index(leaf_of(codes, root, trees)), label] += 1
+    return counts
+
+
+# -- votes -------------------------------------------------------------------------------------
+
+
+def label_voted(codes, trees, values, vote):
+    """The label that trees give one record together: the first best, if any weight is positive."""
+    ballots = [_ballot(path_of(codes, r, trees), values, vote) for r in trees.roots]
+    weights = _weights(ballots, vote)
+    if max(weights) <= 0:
+        weights = [max(0, sum(int(values[r][c]) for r in trees.roots)) for c in range(len(weights))]
+    return list(weights).index(max(weights))
+
+
+def _ballot(path, values, vote):
+    """What one tree says about each label."""
+    if vote == "counts":
+        return np.array(values[path[-1]], dtype=float)
+    shares = [_shares(values[node]) for node in path]
+    if vote == "confident":
+        return max(shares, key=max)  # the first of them from above
+    spoken = next((s for s in reversed(shares) if max(s) > 0), shares[0])
+    if vote == "weighted":
+        return np.where(np.arange(len(spoken)) == np.argmax(spoken), spoken, 0)
+    if vote == "product":
+        return np.log(np.maximum(spoken, 1e-12)) if max(spoken) > 0 else spoken
+    return spoken
+
+
+def _shares(counts):
+    counts = [max(0, int(c)) for c in counts]
+    return np.array([c / sum(counts) if sum(counts) else 0 for c in counts], dtype=float)
+
+
+def _weights(ballots, vote):
+    most = max(max(b) for b in ballots)
+    sure = {c for b in ballots for c, share in enumerate(b) if share == most}
+    if vote == "confident" and len(sure) == 1:
+        return next(b for b in ballots if max(b) == most)
+    total = np.zeros(len(ballots[0]))
+    for ballot in ballots:
+        total += ballot
+    return np.exp(total - max(total)) if vote == "product" and total.any() else total
+
+
+def confusion_counts(records, trees, values, vote):
+    """Records of each label, by the label that trees give them."""
+    counts = np.zeros((len(values[0]), len(values[0])), dtype=int)
+    for codes, label in records:
+        counts[label, label_voted(codes, trees, values, vote)] += 1
     return counts
 
 

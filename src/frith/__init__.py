@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         RandomDecisionForestClassifier,
         SignalForestClassifier,
     )
-    from frith.privacy import Budget, Guarantee, Ledger
+    from frith.ledger import Ledger
+    from frith.privacy import Budget, Guarantee
 
 # Names are imported when first used, so that `import frith` and the command line start fast.
 _HOMES = {
@@ -42,7 +43,7 @@ _HOMES = {
     "Guarantee": "frith.privacy",
     "ID3Classifier": "frith.learners",
     "InfoGainForestClassifier": "frith.learners",
-    "Ledger": "frith.privacy",
+    "Ledger": "frith.ledger",
     "Numeric": "frith.domain",
     "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",

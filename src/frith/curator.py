@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,25 @@ from frith.domain import Domain
 from frith.engines.base import Engine
 from frith.errors import TooManyCells
 from frith.gradients import ScoreColumn
-from frith.kernels import MAX_CELLS, Kernel, LeafCounts, RecordCount, SplitCounts, SplitTables, View
+from frith.kernels import (
+    MAX_CELLS,
+    ConfusionCounts,
+    Kernel,
+    LeafCounts,
+    RecordCount,
+    SplitCounts,
+    SplitTables,
+    View,
+)
 from frith.label_gradients import LabelGradients
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
-from frith.privacy.ledger import Ledger, Receipt
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.sources import ExactSource, Noise, OpenDPSource, Source
 from frith.scores import Criterion, split_scores
+
+if TYPE_CHECKING:
+    from frith.ledger import Ledger, Receipt
 
 Progress = Callable[[str], None]
 """Called with the purpose of each pass as it begins: passes are public, records are not."""
@@ -251,7 +262,7 @@ class Curator:
 
 def _check_kernel(kernel: Kernel, purpose: str) -> None:
     """Public facts alone: sensitivities take for granted that trees share no node."""
-    if isinstance(kernel, LeafCounts | SplitCounts):
+    if isinstance(kernel, LeafCounts | SplitCounts | ConfusionCounts):
         kernel.trees.check(kernel.domain)
     cells = math.prod(kernel.shape)
     if cells > MAX_CELLS:

@@ -15,7 +15,7 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -315,6 +315,23 @@ class Domain:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+    def view(self, names: Iterable[str]) -> Domain:
+        """The same domain with only those attributes, in its own order.
+
+        >>> domain = Domain([Numeric("age", 0, 99), Numeric("pay", 0, 9)], Categorical("ill", (0, 1)))
+        >>> domain.view(["pay"]).names
+        ('pay',)
+        """
+        wanted = [names] if isinstance(names, str) else list(names)
+        for name in wanted:
+            if name not in self.names:
+                raise DomainError(
+                    f"the domain has no attribute {name!r}; it has {', '.join(self.names)}"
+                )
+        if not wanted:
+            raise DomainError(f"a view of no attribute; name some of {', '.join(self.names)}")
+        return replace(self, attributes=tuple(a for a in self.attributes if a.name in wanted))
 
     # -- files ---------------------------------------------------------------------------------
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.encoding import Batch
-from frith.forest import Trees, find_leaf
+from frith.forest import Forest, Trees, find_leaf
 from frith.jit import compiled
 from frith.layout import Layout
 
 MAX_CELLS = 2**24
 """The public cap on the cells of one question, checked before anything is charged."""
+_VOTED_ROWS = 4_096  # records whose votes are held at once
 
 
 class ColumnKernel(Protocol):
@@ -315,6 +316,49 @@ def _count_correct(  # type: ignore[no-untyped-def]
                 if start[k] + factors[f] * total[k] > start[best] + factors[f] * total[best]:
                     best = k
             out[f] += best == labels[i]
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionCounts:
+    """Records of each label (rows), by the label that a forest predicts for them (columns).
+
+    A forest is made of releases and predicts one label for a record from that record alone, so the
+    record is in one cell, whatever the forest and however it votes: L1 = 1 and squared L2 = 1.
+    """
+
+    forest: Forest
+
+    derived = ()
+    l1: ClassVar[int] = 1
+    l2_squared: ClassVar[int] = 1
+
+    @property
+    def domain(self) -> Domain:
+        return self.forest.domain
+
+    @property
+    def trees(self) -> Trees:
+        return self.forest.trees
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.domain.n_labels, self.domain.n_labels
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return self.trees.asked
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        for start in range(0, len(batch), _VOTED_ROWS):
+            rows = slice(start, start + _VOTED_ROWS)
+            predicted = self.forest.labels_of_codes(batch.codes[rows], threads=1)
+            _count_pairs(batch.labels[rows], predicted, out)
+
+
+@compiled
+def _count_pairs(labels, predicted, out):  # type: ignore[no-untyped-def]
+    for i in range(len(labels)):
+        out[labels[i], predicted[i]] += 1
 
 
 View = SplitTables | NodeCounts | NodeSizes

@@ -14,7 +14,7 @@ def test_a_ledger_is_created_with_its_budget(run, tmp_path):
 def test_a_budget_is_not_edited(run, tmp_path):
     path = tmp_path / "table.ledger"
     run("ledger", "create", path, "--epsilon", 1)
-    assert "already has an account" in run("ledger", "create", path, "--epsilon", 9, code=2).stderr
+    assert "already an account" in run("ledger", "create", path, "--epsilon", 9, code=2).stderr
     assert Ledger(path).budget == Budget.of(1)
 
 

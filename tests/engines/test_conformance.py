@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from frith.domain import Categorical, Domain, Numeric
 from frith.engines import FileEngine, MemoryEngine, open_table
 from frith.errors import DataError
-from frith.kernels import LeafCounts, RecordCount
+from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
 from frith.trees.random import grow_random_trees
 from tests import twins
 from tests.engines.tables import ENGINES, WITH_NAMES, arrow, frame, write
-from tests.strategies import domains, examples, tables, trees
+from tests.strategies import domains, examples, forests, tables, trees
 
 every_engine = pytest.mark.parametrize("opened", ENGINES.values(), ids=ENGINES)
 threads = st.sampled_from([1, 2, 5])
@@ -57,6 +57,19 @@ def test_counts_equal_the_twin_for_any_batches_threads_and_order(opened, data):
         assert np.array_equal(engine.aggregate(kernel), counts)  # and once more
     for tree in range(grown.n_trees):
         assert counts[leaves_of(grown, tree)].sum() == len(records)
+
+
+@every_engine
+@examples(12)
+@given(data=st.data())
+def test_a_confusion_matrix_equals_the_twin(opened, data):
+    domain = data.draw(domains())
+    table, forest = data.draw(tables(domain)), data.draw(forests(domain))
+    records = twins.records_of(table, domain)
+    with opened(table, domain, threads=data.draw(threads), rows=data.draw(batches)) as engine:
+        counts = engine.aggregate(ConfusionCounts(forest))
+    expected = twins.confusion_counts(records, forest.trees, forest.values, forest.vote)
+    assert np.array_equal(counts, expected)
 
 
 def leaves_of(grown, tree):

@@ -22,12 +22,12 @@ from frith import (
 from frith.engines import MemoryEngine
 from frith.engines.sql import AGAIN
 from frith.errors import DataError, SourceError
-from frith.kernels import LeafCounts, RecordCount
+from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
 from frith.trees.random import grow_random_trees
 from tests import twins
 from tests.engines.tables import arrow
 from tests.learners.conformance import LEARNERS
-from tests.strategies import FULL, domains, tables, trees
+from tests.strategies import FULL, domains, forest_over, tables, trees
 from tests.tables import person_domain, small_domain, small_table
 from tests.test_level_kernel import grown
 
@@ -74,6 +74,9 @@ def test_counts_equal_the_twin_and_the_memory_engine(store, data):
     assert np.array_equal(counts, twins.leaf_counts(records, domain, grown_trees))
     assert np.array_equal(counts, MemoryEngine(arrow(table), domain).aggregate(kernel))
     assert engine.aggregate(RecordCount()).tolist() == [len(records)]
+    forest = forest_over(domain, grown_trees, "shares")
+    expected = twins.confusion_counts(records, grown_trees, forest.values, "shares")
+    assert np.array_equal(engine.aggregate(ConfusionCounts(forest)), expected)
     engine.close()
 
 

@@ -23,12 +23,13 @@ from frith.engines import MemoryEngine
 from frith.engines import spark as module
 from frith.engines.spark import SparkEngine
 from frith.errors import DataError, SourceError
-from frith.kernels import LeafCounts, RecordCount
+from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.trees.growing import Grower
 from frith.trees.random import grow_random_trees
 from tests.engines.test_conformance import SumByLabel, SumOfCodes
+from tests.strategies import forest_over
 from tests.tables import person_domain, small_domain, small_table
 
 pytestmark = [
@@ -84,12 +85,13 @@ def mixed_table(rows, seed=0):
 
 
 def kernels(domain):
-    """A count, a random forest, and a level of a growing tree."""
+    """A count, a random forest, a level of a growing tree, and what a forest predicts."""
     grower = Grower(domain, 1, 4)
     children = grower.split(0, 0)
     level, _ = grower.level(list(children))
     trees = grow_random_trees(domain, 3, 3, np.random.default_rng(0))
-    return [RecordCount(), LeafCounts(trees, domain), level]
+    predicted = ConfusionCounts(forest_over(domain, trees, "product"))
+    return [RecordCount(), LeafCounts(trees, domain), level, predicted]
 
 
 def assert_sums_of_memory(engine, table, asked=None):

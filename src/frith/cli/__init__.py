@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 import frith
-from frith.cli import check, demo, domain, draw, ledger, predict, rules, show, train
+from frith.cli import (
+    check,
+    demo,
+    domain,
+    draw,
+    ledger,
+    people,
+    predict,
+    rules,
+    serve,
+    show,
+    train,
+)
 from frith.cli.group import FrithGroup
 
 __all__ = ["app", "main"]
@@ -51,11 +63,16 @@ def _options(
 
 
 _FIRST, _DESK, _ANYONE = "Start here", "At the curator's desk", "With a released forest"
+_SERVER = "The private database"
 app.command("demo", rich_help_panel=_FIRST)(demo.demo)
 app.add_typer(domain.app, name="domain", rich_help_panel=_DESK)
 app.command("check", rich_help_panel=_DESK)(check.check)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)
 app.command("train", rich_help_panel=_DESK)(train.train)
+app.command("serve", rich_help_panel=_SERVER)(serve.serve)
+app.command("worker", rich_help_panel=_SERVER)(serve.worker)
+app.add_typer(people.members, name="member", rich_help_panel=_SERVER)
+app.add_typer(people.tokens, name="token", rich_help_panel=_SERVER)
 app.command("show", rich_help_panel=_ANYONE)(show.show)
 app.command("rules", rich_help_panel=_ANYONE)(rules.rules)
 app.command("draw", rich_help_panel=_ANYONE)(draw.draw)

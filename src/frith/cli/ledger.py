@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +12,20 @@ from frith.cli.console import out, print_json, say
 from frith.cli.options import AsJson, Delta, Epsilon
 
 if TYPE_CHECKING:
-    from frith.privacy import Ledger, Receipt
+    from frith.ledger import Ledger
 
 app = typer.Typer(no_args_is_help=True, help="Keep a table's budget.")
+Place = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="A ledger file, or the URL of a database.")
+]
+Account = Annotated[str, typer.Option(help="The account; a server names it after the table.")]
+
+
+class Format(StrEnum):
+    """How a ledger is exported."""
+
+    CSV = "csv"
+    JSON = "json"
 
 
 @app.command()
@@ -23,49 +34,95 @@ def create(
     epsilon: Epsilon,
     delta: Delta = "0",
 ) -> None:
-    """Open a ledger with a budget. Budgets are not edited afterwards."""
-    from frith.privacy import Ledger
+    """Open a ledger with a budget."""
+    from frith.ledger import Ledger
 
     ledger = Ledger.create(path, epsilon=epsilon, delta=delta)
     say(f"{path}: {ledger.budget} may be spent; charge it with `frith train ... --ledger {path}`")
 
 
+@app.command("raise")
+def raise_budget(
+    path: Place,
+    epsilon: Epsilon,
+    account: Account = "table",
+) -> None:
+    """Set another budget for the same delta. The change is an entry of its own."""
+    from frith.ledger import Ledger
+
+    ledger = Ledger(path, account)
+    ledger.set_budget(epsilon)
+    say(f"{ledger}: {ledger.budget} may be spent in all")
+
+
 @app.command()
 def show(
-    path: Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger file.")],
+    path: Place,
+    account: Account = "table",
     json: AsJson = False,
 ) -> None:
     """Show a ledger's budget, what is left of it, and every charge."""
-    from frith.privacy import Ledger
+    from frith.ledger import Ledger
 
-    ledger = Ledger(path)
+    ledger = Ledger(path, account)
     if json:
         print_json(_facts(ledger))
     else:
         _show(ledger)
 
 
-def receipt_to_json(receipt: Receipt) -> dict[str, Any]:
-    """A receipt with its amounts spelled exactly."""
-    from frith.privacy.exact import show as spelled
+@app.command()
+def verify(
+    path: Place,
+    head: Annotated[
+        str | None,
+        typer.Option(help="A hash that you noted earlier; it must still be in the chain."),
+    ] = None,
+) -> None:
+    """Follow the chain of hashes over all accounts. Exits with 1 where something was changed."""
+    from frith.ledger import Ledger
 
-    amounts = {"amount": spelled(receipt.amount), "running": spelled(receipt.running)}
-    return asdict(receipt) | amounts
+    ledger = Ledger(path)
+    found = ledger.verify()
+    problems = list(found.problems)
+    if head is not None and head not in {e.hash for e in ledger.all_entries()}:
+        problems.append("the hash that you noted is not in the chain: entries were removed")
+    for problem in problems:
+        say(problem, "red")
+    if problems:
+        raise typer.Exit(1)
+    say(f"{found.entries} entries, all as they were written; the last hash is {found.head}")
+
+
+@app.command()
+def export(
+    path: Place,
+    format: Annotated[Format, typer.Option(help="What to print.")] = Format.CSV,
+) -> None:
+    """Print every entry of every account."""
+    from frith.ledger import Ledger, as_csv
+
+    entries = Ledger(path).all_entries()
+    if format is Format.JSON:
+        print_json([entry.to_json() for entry in entries])
+    else:
+        typer.echo(as_csv(entries), nl=False)
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:
     from frith.privacy.exact import show as spelled
 
-    budget = ledger.budget
+    state = ledger.state
     return {
-        "path": str(ledger.path),
+        "path": str(ledger),
         "account": ledger.account,
-        "epsilon": spelled(budget.epsilon),
-        "delta": spelled(budget.delta),
-        "unit": ledger.unit,
-        "spent": spelled(ledger.spent),
-        "remaining": spelled(ledger.remaining),
-        "entries": [receipt_to_json(r) for r in ledger.entries()],
+        "epsilon": spelled(state.budget.epsilon),
+        "delta": spelled(state.budget.delta),
+        "unit": state.unit,
+        "spent": spelled(state.spent),
+        "held": spelled(state.held),
+        "remaining": spelled(state.remaining),
+        "entries": [receipt.to_json() for receipt in ledger.entries()],
     }
 
 
@@ -74,18 +131,20 @@ def _show(ledger: Ledger) -> None:
 
     from frith.cli.words import amount
 
-    unit, entries = ledger.unit, ledger.entries()
-    say(f"{ledger.path}: budget {ledger.budget}", "bold")
-    say(f"{unit} {amount(ledger.spent)} spent, {amount(ledger.remaining)} left")
+    state, entries = ledger.state, ledger.entries()
+    say(f"{ledger}: budget {state.budget}", "bold")
+    held = f", {amount(state.held)} reserved" if state.held else ""
+    say(f"{state.unit} {amount(state.spent)} spent{held}, {amount(state.remaining)} left")
     if not entries:
         say("no charges yet", "dim")
         return
     table = Table("entry", box=None, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("when (UTC)", no_wrap=True)
+    table.add_column("what", no_wrap=True)
     table.add_column("purpose", overflow="fold")
-    for name in (unit, "spent in all"):
+    for name in (state.unit, "spent in all"):
         table.add_column(name, justify="right", no_wrap=True)
     for r in entries:
         when = r.at.removesuffix("+00:00").replace("T", " ")
-        table.add_row(str(r.id), when, r.purpose, amount(r.amount), amount(r.running))
+        table.add_row(str(r.id), when, r.kind, r.purpose, amount(r.amount), amount(r.spent))
     out().print(table)

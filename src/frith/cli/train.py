@@ -125,9 +125,7 @@ def _warn(model: Any) -> None:
 
 
 def _facts(model: Any, output: Path) -> dict[str, Any]:
-    from frith.cli.ledger import receipt_to_json
-
-    receipt = None if model.receipt_ is None else receipt_to_json(model.receipt_)
+    receipt = None if model.receipt_ is None else model.receipt_.to_json()
     return {"path": str(output), "guarantee": model.forest_.guarantee.to_json(), "receipt": receipt}
 
 
@@ -142,7 +140,7 @@ def _show(model: Any, output: Path) -> None:
     if receipt is not None:
         lines.append(
             f"receipt {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged, "
-            f"{amount(receipt.running)} spent in all"
+            f"{amount(receipt.spent)} spent in all"
         )
     color = "green" if forest.guarantee.holds else "red"
     title = Text(str(output), style=f"bold {color}")

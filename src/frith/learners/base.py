@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -25,8 +25,10 @@ from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest, Trees, sum_up
 from frith.privacy.budget import Budget
-from frith.privacy.ledger import Ledger
 from frith.published import AS_PUBLISHED, PublishedCurator
+
+if TYPE_CHECKING:
+    from frith.ledger import Ledger
 
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
 
@@ -60,8 +62,30 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         _refuse(not_offered)
         budget = self._budget()
         curator = self._open_curator(self._open(X, y), budget, "fit")
-        self._adopt(self.learn(curator), curator)
+        self._keep(self.learn(curator), curator)
         return self
+
+    @classmethod
+    def from_forest(cls, forest: Forest, receipt: Any = None, **parameters: Any) -> Self:
+        """An estimator that was fitted elsewhere: a server's answer, say, or a saved forest.
+
+        Reads releases only: costs no budget. The forest keeps its own guarantee, word for word.
+        What a learner notes down while it learns, beside the forest, is not there.
+
+        Parameters
+        ----------
+        forest : what was released; its attributes are the columns to predict from
+        receipt : what the forest's ledger gave for it
+        **parameters : of the estimator; domain, epsilon and delta are the forest's unless given
+        """
+        claim = forest.guarantee
+        own = {"domain": forest.domain, "epsilon": claim.epsilon, "delta": claim.delta}
+        model = cls(**(own | parameters))
+        if model._declared_domain() not in (None, forest.domain):
+            raise ValueError("the forest has another domain than the one given; pass no domain")
+        model._name_columns(forest.domain)
+        model._adopt(forest, receipt)
+        return model
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each record, the first in domain order where labels tie.
@@ -107,7 +131,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         return budget
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
-        ledger = None if self.ledger is None else Ledger(self.ledger)
+        ledger = None if self.ledger is None else _open_ledger(self.ledger)
         purpose = f"{act} {type(self).__name__}"
         progress = getattr(self, "_progress", None)
         kind = Curator
@@ -116,14 +140,19 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             kind = PublishedCurator
         return kind(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
 
-    def _adopt(self, forest: Forest, curator: Curator) -> None:
+    def _keep(self, forest: Forest, curator: Curator) -> None:
+        """Adopt what was learned here, by parameters that may have been tried on the records."""
+        guarantee = forest.guarantee.assuming(NOT_COVERED)
+        self._adopt(replace(forest, guarantee=guarantee), curator.receipt)
+
+    def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""
         labels = class_array(forest.domain.label.values)
         self._class_order = np.argsort(labels, kind="stable")
         self.classes_ = labels[self._class_order]
         self.domain_ = forest.domain
-        self.forest_ = replace(forest, guarantee=forest.guarantee.assuming(NOT_COVERED))
-        self.receipt_ = curator.receipt
+        self.forest_ = forest
+        self.receipt_ = receipt
 
     # -- tables --------------------------------------------------------------------------------
 
@@ -134,8 +163,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError("an open table has its own labels; pass no y")
             if (self._declared_domain() if reset else self.domain_) not in (None, X.domain):
                 raise ValueError("the open table has another domain than this learner; use one")
-            self.n_features_in_ = len(X.domain.attributes)
-            self.feature_names_in_ = np.array(X.domain.names, dtype=object)
+            self._name_columns(X.domain)
             return X
         if isinstance(X, str | Path) or is_frame(X):
             raise TypeError(
@@ -147,6 +175,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             X = self._check_columns(X, y, domain, reset)
         return open_table(X, domain, y, threads=self.n_jobs)
+
+    def _name_columns(self, domain: Domain) -> None:
+        """The columns of a table that was not seen here are those its domain declares."""
+        self.n_features_in_ = len(domain.attributes)
+        self.feature_names_in_ = np.array(domain.names, dtype=object)
 
     def _declared_domain(self) -> Domain | None:
         if self.domain is None or isinstance(self.domain, Domain):
@@ -241,6 +274,12 @@ def structure_rng(random_state: Any) -> np.random.Generator:
     """Randomness for public structure, the only thing a seed reaches."""
     seeds = check_random_state(random_state).randint(0, 2**32, size=8, dtype=np.uint64)
     return np.random.default_rng(seeds)
+
+
+def _open_ledger(place: str | Path) -> Ledger:
+    from frith.ledger import Ledger
+
+    return Ledger(place)
 
 
 def _refuse(not_offered: dict[str, Any]) -> None:

@@ -112,7 +112,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
             height = random_tree_height(curator.domain, n, n_trees)
         rng = structure_rng(self.random_state)
         trees = grow_random_trees(curator.domain, n_trees, whole("height", height), rng)
-        return self._count(curator, trees)
+        return self.count(curator, trees)
 
     def update(self, X: Any, y: Any = None, *, epsilon: Any = None, disjoint: bool = False) -> Self:
         """Add a new batch of records to the leaves (Algorithm 5), for an epsilon of its own.
@@ -126,10 +126,12 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         """
         if not hasattr(self, "forest_"):
             raise ValueError("there is no forest to update yet; call fit first")
+        if self._grown.vote != "counts":  # from_forest takes any
+            raise ValueError("only a forest whose leaves vote by counts can be updated")
         budget = self._budget(epsilon)
         curator = self._open_curator(self._open(X, y, reset=False), budget, "update")
-        batch = self._count(curator, self._grown.trees)
-        self._adopt(self._grown.plus(batch, disjoint=disjoint), curator)
+        batch = self.count(curator, self._grown.trees)
+        self._keep(self._grown.plus(batch, disjoint=disjoint), curator)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
@@ -143,16 +145,16 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
             return self.update(X, y)
         budget = self._budget()
         curator = self._open_curator(self._open(X, y, classes=classes), budget, "fit")
-        self._adopt(self.learn(curator), curator)
+        self._keep(self.learn(curator), curator)
         return self
 
-    def _count(self, curator: Curator, trees: Trees) -> Forest:
+    def count(self, curator: Curator, trees: Trees) -> Forest:
         """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
         kernel = LeafCounts(trees, curator.domain)
         leaves = curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")
         return forest_of_leaves(curator, trees, leaves, vote="counts")
 
-    def _adopt(self, forest: Forest, curator: Curator) -> None:
+    def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""
         self._grown = forest
-        super()._adopt(prune_empty(forest) if curator.is_exact else forest, curator)
+        super()._adopt(forest if forest.variance.any() else prune_empty(forest), receipt)

@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from frith.errors import BudgetExceeded, FormatError, SourceError
-from frith.privacy import Budget, Ledger
+from frith.ledger import Ledger
+from frith.privacy import Budget
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_a_charge_is_written_with_its_running_total(path):
     ledger = Ledger.create(path, epsilon=1)
     ledger.charge(Budget.of("1/3"), "first")
     receipt = ledger.charge(Budget.of("1/6"), "second")
-    assert (receipt.amount, receipt.running) == (Fraction(1, 6), Fraction(1, 2))
+    assert (receipt.amount, receipt.spent) == (Fraction(1, 6), Fraction(1, 2))
     assert ledger.remaining == Fraction(1, 2)
     assert [e.purpose for e in ledger.entries()] == ["first", "second"]
     assert ledger.entries()[-1] == receipt
@@ -95,7 +96,7 @@ def test_the_exact_limit_is_refused(path):
 
 def test_a_budget_is_declared_once(path):
     Ledger.create(path, epsilon=1)
-    with pytest.raises(ValueError, match="already has an account"):
+    with pytest.raises(ValueError, match="already an account"):
         Ledger.create(path, epsilon=100)
     assert Ledger(path).budget == Budget.of(1)
 

@@ -1,0 +1,127 @@
+"""`frith member` and `frith token`: who may use a server, on the machine that has its database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frith.cli.console import out, print_json, say, say_note
+from frith.cli.options import AsJson
+from frith.cli.serve import Config, Place, read_settings
+
+if TYPE_CHECKING:
+    from frith.server.context import Context
+
+members = typer.Typer(no_args_is_help=True, help="Curators and analysts of a server.")
+tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
+Who = Annotated[str, typer.Argument(metavar="NAME", help="A member's name.")]
+
+
+class Role(StrEnum):
+    CURATOR = "curator"
+    ANALYST = "analyst"
+
+
+@members.command("add")
+def add(
+    name: Who,
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.ANALYST,
+    subject: Annotated[
+        str | None, typer.Option(help="Their `sub` at the OIDC issuer.", metavar="SUB")
+    ] = None,
+    config: Config = None,
+    database: Place = None,
+) -> None:
+    """Add a curator or an analyst."""
+    from frith.server import members as service
+
+    with _context(config, database) as context, context.database.write() as session:
+        service.add_member(context, session, name, role.value, subject)
+    say(f"{name} is a member now; give them a token with `frith token create {name}`")
+
+
+@members.command("list")
+def list_members(config: Config = None, database: Place = None, json: AsJson = False) -> None:
+    """Show everybody."""
+    from frith.server import members as service
+
+    with _context(config, database) as context, context.database.read() as session:
+        rows = [(m.name, m.role, m.subject or "") for m in service.list_members(session)]
+    _print(("name", "role", "subject"), rows, json)
+
+
+@tokens.command("create")
+def create(
+    name: Who,
+    note: Annotated[str, typer.Option(help="What it is for.")] = "",
+    days: Annotated[int | None, typer.Option(help="How long it is valid.", min=1)] = None,
+    config: Config = None,
+    database: Place = None,
+) -> None:
+    """Make a token. It is printed once: only its hash is kept."""
+    from frith.server import members as service
+
+    with _context(config, database) as context, context.database.write() as session:
+        issued = service.issue_token(context, session, name, note, days)
+    typer.echo(issued.text)
+    say_note(f"valid until {issued.token.expires[:10]}; it cannot be shown again.")
+
+
+@tokens.command("list")
+def list_tokens(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of one member.")] = None,
+    config: Config = None,
+    database: Place = None,
+    json: AsJson = False,
+) -> None:
+    """Show tokens, without their secrets."""
+    from frith.server import members as service
+
+    columns = ("id", "member", "note", "created", "expires", "revoked")
+    with _context(config, database) as context, context.database.read() as session:
+        found = service.list_tokens(session, name)
+        rows = [tuple(getattr(t, column) or "" for column in columns) for t in found]
+    _print(columns, rows, json)
+
+
+@tokens.command("revoke")
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="ID", help="The id of a token.")],
+    config: Config = None,
+    database: Place = None,
+) -> None:
+    """End a token and its browser sessions at once."""
+    from frith.server import members as service
+    from frith.server.schema import Member
+
+    desk = Member(name="", role="curator", created="")
+    with _context(config, database) as context, context.database.write() as session:
+        service.revoke_token(context, session, token, desk)
+    say(f"token {token} is revoked")
+
+
+@contextmanager
+def _context(config: Any, database: str | None) -> Iterator[Context]:
+    from frith.server.serve import open_context
+
+    context = open_context(read_settings(config, database=database))
+    try:
+        yield context
+    finally:
+        context.database.close()
+
+
+def _print(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], json: bool) -> None:
+    if json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    from rich.table import Table
+
+    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*row)
+    out().print(table)

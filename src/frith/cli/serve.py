@@ -1,0 +1,117 @@
+"""`frith serve` and `frith worker`: the private database."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frith.cli.console import err, say_note
+
+if TYPE_CHECKING:
+    from frith.server.context import Context
+    from frith.server.settings import Settings
+
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
+Place = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="PLACE",
+        help="A SQLite file, or postgresql://user:password@host/database. "
+        "FRITH_DATABASE says the same, and shows in no process list.",
+    ),
+]
+
+
+def serve(
+    config: Config = None,
+    database: Place = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Worker processes; 0 for none here.")
+    ] = None,
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo", help="With a sample table and two tokens, in a folder that goes away."
+        ),
+    ] = False,
+) -> None:
+    """Run the private database: its API, its pages and its workers.
+
+    Start with `frith serve --demo`. For real use, add a curator with `frith member add`, and give
+    them a token with `frith token create`. Every setting of the file can also be a variable:
+    FRITH_PORT=80. The log goes to stderr, one JSON object a line.
+    """
+    from frith.server.logs import set_up_logs
+    from frith.server.serve import open_context
+    from frith.server.serve import serve as run
+
+    given = {"database": database, "host": host, "port": port, "workers": workers}
+    with _demo_folder(demo) as folder:
+        if folder is not None:
+            given["database"] = str(folder / "server.db")
+        settings = read_settings(config, **given)
+        set_up_logs()
+        context = open_context(settings)
+        _say_where(context, folder)
+        run(context)
+
+
+def worker(config: Config = None, database: Place = None) -> None:
+    """Run jobs of a server, in this process, until stopped. Start as many as there is room for."""
+    from frith.server.crew import run_worker
+    from frith.server.logs import set_up_logs
+
+    settings = read_settings(config, database=database)
+    set_up_logs()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    run_worker(settings, stop)
+
+
+def read_settings(config: Path | None, **given: Any) -> Settings:
+    needs = "the server needs more packages: pip install 'frith[server]'"
+    try:
+        from frith.server.settings import load_settings
+    except ImportError:
+        raise ValueError(needs) from None
+    return load_settings(config, **given)
+
+
+@contextlib.contextmanager
+def _demo_folder(wanted: bool) -> Iterator[Path | None]:
+    if not wanted:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="frith-demo-") as folder:
+        yield Path(folder)
+
+
+def _say_where(context: Context, folder: Path | None) -> None:
+    from frith.server.serve import address
+
+    where = address(context.settings)
+    if folder is None:
+        err().print(f"frith listens on {where}, state in {context.database}", soft_wrap=True)
+        return
+    from frith.server.sample import ANALYST, CURATOR, fill
+
+    sample = fill(context, folder)
+    say_note("this is a demo: everything in it is gone when it stops.")
+    err().print(
+        f"\n  open     {where}\n  table    {sample.table}\n"
+        f"  curator  {CURATOR}  {sample.curator_token}\n"
+        f"  analyst  {ANALYST}    {sample.analyst_token}\n\n"
+        "These tokens are shown once. Stop with ctrl-C.\n",
+        soft_wrap=True,
+    )

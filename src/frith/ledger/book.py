@@ -1,0 +1,349 @@
+"""The book of accounts: what is written to it, in the transaction of whoever writes.
+
+Every entry carries the running totals of its account and a hash over itself and the entry before
+it, so that an edit, a gap or a reordering shows. A reservation holds an amount until it becomes a
+charge or is given back; a charge is never given back. Writers first lock the head of the chain, so
+looking and writing are one step, on SQLite and on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    select,
+)
+
+from frith.errors import BudgetExceeded
+from frith.privacy.budget import Budget
+from frith.privacy.exact import show
+
+metadata = MetaData()
+account = Table(
+    "account",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("epsilon", Text, nullable=False),
+    Column("delta", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("total", Text, nullable=False),
+)
+entry = Table(
+    "entry",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("account", Text, ForeignKey("account.name"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("request", Text),
+    Column("amount", Text, nullable=False),
+    Column("spent", Text, nullable=False),
+    Column("held", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    UniqueConstraint("account", "request", "kind", name="one_entry_a_step"),
+    Index("entries_of_an_account", "account", "id"),
+)
+head = Table(
+    "ledger_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("entry", BigInteger, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One entry: what was written, what its account then had spent and held, and its hash."""
+
+    id: int
+    account: str
+    kind: str
+    request: str | None
+    amount: Fraction
+    spent: Fraction
+    held: Fraction
+    unit: str
+    purpose: str
+    at: str
+    hash: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Amounts spelled exactly."""
+        data = {name: getattr(self, name) for name in self.__slots__}
+        return data | {name: show(data[name]) for name in ("amount", "spent", "held")}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Receipt:
+        return cls(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """An account: its budget, and what of it is spent and held."""
+
+    name: str
+    budget: Budget
+    unit: str
+    total: Fraction
+    spent: Fraction = Fraction(0)
+    held: Fraction = Fraction(0)
+
+    @property
+    def remaining(self) -> Fraction:
+        """What can still be asked for; a budget that was lowered may leave nothing."""
+        return max(Fraction(0), self.total - self.spent - self.held)
+
+    def check(self, amount: Fraction) -> None:
+        """Raise `BudgetExceeded` where `amount` is not there."""
+        if amount > self.remaining:
+            raise BudgetExceeded(
+                f"the account {self.name!r}",
+                requested=amount,
+                remaining=self.remaining,
+                unit=self.unit,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a look at the whole chain found; `head` is the last hash, to be noted elsewhere."""
+
+    entries: int
+    head: str
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+
+class Book:
+    """Reads and writes accounts on an open connection; the caller commits."""
+
+    def __init__(self, connection: Connection, clock: Clock = utc_now):
+        self._connection, self._clock = connection, clock
+
+    # -- accounts ------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        return self._row(name) is not None
+
+    def open(self, name: str, budget: Budget) -> Receipt:
+        """A new account. One with a delta is converted to rho, once, and charged in rho."""
+        if budget.is_exact:
+            raise ValueError("a ledger's epsilon must be finite")
+        if self.has(name):
+            raise ValueError(f"there is already an account {name!r}; raise its budget instead")
+        amounts = {"epsilon": budget.epsilon, "delta": budget.delta, "total": budget.total}
+        row = {k: str(v) for k, v in amounts.items()} | {"name": name, "unit": budget.unit}
+        self._connection.execute(account.insert().values(row))
+        return self._append(name, BUDGET, None, budget.total, f"opened with {budget}")
+
+    def set_budget(self, name: str, epsilon: object) -> Receipt:
+        """Another total from now on, for the same delta. What is spent stays spent."""
+        self._lock()
+        old = self.state(name).budget
+        budget = Budget.of(epsilon, old.delta)
+        if budget.is_exact:
+            raise ValueError("a ledger's epsilon must be finite")
+        values = {"epsilon": str(budget.epsilon), "total": str(budget.total)}
+        self._connection.execute(account.update().where(account.c.name == name).values(values))
+        return self._append(name, BUDGET, None, budget.total, f"set from {old} to {budget}")
+
+    def state(self, name: str) -> State:
+        row = self._row(name)
+        if row is None:
+            raise ValueError(f"the ledger has no account {name!r}")
+        last = self._connection.execute(
+            select(entry.c.spent, entry.c.held)
+            .where(entry.c.account == name)
+            .order_by(entry.c.id.desc())
+            .limit(1)
+        ).one()
+        budget = Budget.of(row.epsilon, row.delta)
+        return State(
+            name, budget, row.unit, Fraction(row.total), Fraction(last.spent), Fraction(last.held)
+        )
+
+    def accounts(self) -> list[str]:
+        return list(self._connection.scalars(select(account.c.name).order_by(account.c.name)))
+
+    # -- spending ------------------------------------------------------------------------------
+
+    def reserve(self, name: str, request: str, amount: Fraction, purpose: str) -> Receipt:
+        """Hold an amount for a request, or raise `BudgetExceeded` and change nothing."""
+        self._lock()
+        self.state(name).check(amount)
+        return self._append(name, RESERVE, request, amount, purpose)
+
+    def charge_reserved(self, name: str, request: str) -> Receipt:
+        """Turn a reservation into a charge, once and for good."""
+        self._lock()
+        held = self._reservation(name, request)
+        return self._append(name, CHARGE, request, held.amount, held.purpose)
+
+    def release(self, name: str, request: str) -> Receipt:
+        """Give a reservation back."""
+        self._lock()
+        held = self._reservation(name, request)
+        return self._append(name, RELEASE, request, held.amount, held.purpose)
+
+    def charge(self, name: str, amount: Fraction, purpose: str) -> Receipt:
+        """Take an amount at once, or raise `BudgetExceeded` and change nothing."""
+        self._lock()
+        self.state(name).check(amount)
+        return self._append(name, CHARGE, None, amount, purpose)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def entries(self, name: str | None = None, request: str | None = None) -> list[Receipt]:
+        """Oldest first; of one account, of one request, or all."""
+        query = select(entry, account.c.unit).join(account).order_by(entry.c.id)
+        if name is not None:
+            query = query.where(entry.c.account == name)
+        if request is not None:
+            query = query.where(entry.c.request == request)
+        return [_receipt(row) for row in self._connection.execute(query)]
+
+    def verify(self) -> Verification:
+        """Follow the chain from its first entry and check every total on the way."""
+        last = self._connection.execute(select(head)).one()
+        entries = self.entries()
+        problems = list(_problems(entries, last.entry, last.hash))
+        for name in self.accounts():
+            totals = [e.amount for e in entries if e.account == name and e.kind == BUDGET]
+            if not totals or totals[-1] != self.state(name).total:
+                problems.append(f"account {name!r}: its budget is not the one last written")
+        return Verification(len(entries), last.hash, tuple(problems))
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _lock(self) -> None:
+        """Wait for other writers; SQLite's write transactions have waited already."""
+        self._connection.execute(select(head).with_for_update())
+
+    def _row(self, name: str) -> Any:
+        return self._connection.execute(select(account).where(account.c.name == name)).first()
+
+    def _reservation(self, name: str, request: str) -> Receipt:
+        steps = self.entries(name, request)
+        if [s.kind for s in steps] != [RESERVE]:
+            raise ValueError(f"the account {name!r} holds no reservation for this request")
+        return steps[0]
+
+    def _append(
+        self, name: str, kind: str, request: str | None, amount: Fraction, purpose: str
+    ) -> Receipt:
+        last = self._connection.execute(select(head).with_for_update()).one()
+        state = self._totals(name)
+        spent, held = _after(kind, request, amount, *state)
+        unit = self._row(name).unit
+        at = self._clock().isoformat(timespec="seconds")
+        fields = (last.entry + 1, name, kind, request, amount, spent, held, unit, purpose, at)
+        receipt = Receipt(*fields, hash_of(last.hash, fields))
+        row = {c.name: getattr(receipt, c.name) for c in entry.columns}
+        row |= {n: str(row[n]) for n in ("amount", "spent", "held")}
+        self._connection.execute(entry.insert().values(row))
+        self._connection.execute(head.update().values(entry=receipt.id, hash=receipt.hash))
+        return receipt
+
+    def _totals(self, name: str) -> tuple[Fraction, Fraction]:
+        last = self._connection.execute(
+            select(entry.c.spent, entry.c.held)
+            .where(entry.c.account == name)
+            .order_by(entry.c.id.desc())
+            .limit(1)
+        ).first()
+        return (Fraction(last.spent), Fraction(last.held)) if last else (Fraction(0), Fraction(0))
+
+
+def as_csv(entries: list[Receipt]) -> str:
+    """A table of entries, amounts spelled exactly."""
+    out = io.StringIO()
+    rows = csv.DictWriter(out, list(Receipt.__slots__), lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(entry.to_json() for entry in entries)
+    return out.getvalue()
+
+
+def hash_of(previous: str, fields: tuple[Any, ...]) -> str:
+    """SHA-256 over the hash before and everything an entry says."""
+    text = json.dumps([previous, *(str(f) if isinstance(f, Fraction) else f for f in fields)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _after(
+    kind: str, request: str | None, amount: Fraction, spent: Fraction, held: Fraction
+) -> tuple[Fraction, Fraction]:
+    """What is spent and held after an entry."""
+    if kind == RESERVE:
+        return spent, held + amount
+    if kind == RELEASE:
+        return spent, held - amount
+    if kind == CHARGE:
+        return spent + amount, held if request is None else held - amount
+    return spent, held
+
+
+def _receipt(row: Any) -> Receipt:
+    data = {name: getattr(row, name) for name in Receipt.__slots__}
+    return Receipt(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
+
+
+def _problems(entries: list[Receipt], last: int, last_hash: str) -> Iterator[str]:
+    """Everything that an honest book would not hold."""
+    previous, totals = "", dict[str, Fraction]()
+    sums: dict[str, tuple[Fraction, Fraction]] = {}
+    steps: dict[tuple[str, str], str] = {}
+    for number, e in enumerate(entries, start=1):
+        fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
+        if e.id != number:
+            yield f"entry {number} is missing"
+            return
+        if e.hash != hash_of(previous, fields):
+            yield f"entry {number} is not what was written"
+            return
+        previous = e.hash
+        totals |= {e.account: e.amount} if e.kind == BUDGET else {}
+        before = sums.get(e.account, (Fraction(0), Fraction(0)))
+        sums[e.account] = _after(e.kind, e.request, e.amount, *before)
+        if sums[e.account] != (e.spent, e.held) or e.held < 0:
+            yield f"entry {number}: its running totals do not add up"
+        if e.kind in (RESERVE, CHARGE) and e.spent + e.held > max(
+            totals.get(e.account, Fraction(0)), sum(before)
+        ):
+            yield f"entry {number}: more than the budget of {e.account!r}"
+        if e.request is not None and e.kind != BUDGET:
+            step = steps.get((e.account, e.request))
+            if (step, e.kind) not in {(None, RESERVE), (RESERVE, CHARGE), (RESERVE, RELEASE)}:
+                yield f"entry {number}: a {e.kind} after {step or 'nothing'}"
+            steps[e.account, e.request] = e.kind
+    if (last, last_hash) != (len(entries), previous):
+        yield "the head of the chain is not the last entry"

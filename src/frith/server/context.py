@@ -1,0 +1,52 @@
+"""What every part of the server is given: the database, the settings, a clock and secrets."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from frith.ledger import Book
+from frith.ledger.book import Clock, utc_now
+from frith.server.problems import Problem
+from frith.server.settings import Settings
+from frith.store import Database
+
+NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+_NAME = re.compile(NAME.replace("$", r"\Z"))
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where the server stands. Tests fix the clock and the secrets; nothing else does."""
+
+    database: Database
+    settings: Settings
+    clock: Clock = utc_now
+    new_secret: Callable[[int], str] = secrets.token_hex
+
+    def now(self, **later: float) -> str:
+        """The time, or a time after it, as it is stored: these texts sort like the times."""
+        return stamp(self.clock() + timedelta(**later))
+
+    def book(self, session: Session) -> Book:
+        return Book(session.connection(), self.clock)
+
+
+def stamp(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
+def check_name(what: str, name: str) -> str:
+    """A name that can stand in a URL, a file and an account."""
+    if not _NAME.match(name):
+        raise Problem(
+            "invalid",
+            f"the name of a {what} has at most 63 lower-case letters, digits, - and _, "
+            "and begins with a letter or a digit",
+        )
+    return name

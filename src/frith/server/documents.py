@@ -1,0 +1,236 @@
+"""The shapes of what goes in and out of the API; OpenAPI describes them from here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from frith.server.context import NAME
+from frith.server.requests import AMOUNT
+
+Name = Annotated[str, Field(pattern=NAME, max_length=63)]
+Amount = (
+    Annotated[str, Field(pattern=AMOUNT, max_length=40)] | Annotated[float, Field(ge=0, le=1e9)]
+)
+Text = Annotated[str, Field(max_length=200)]
+Scalar = bool | int | float | Annotated[str, Field(max_length=1000)] | None
+
+
+class Asking(BaseModel):
+    """A body of a request; what it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class BudgetAsked(Asking):
+    epsilon: Amount = Field(examples=["0.5"], description="Read exactly as written.")
+    delta: Amount = Field("0", examples=["0"], description="0 on a table with a pure budget.")
+
+
+class ForestAsked(BudgetAsked):
+    learner: Annotated[str, Field(max_length=40)] = Field("forest", examples=["forest"])
+    parameters: dict[str, Scalar] = Field(
+        default={}, max_length=40, description="The learner's own; see GET /v1/learners."
+    )
+
+
+class ScoreAsked(BudgetAsked):
+    pass
+
+
+class UpdateAsked(BudgetAsked):
+    batch: Name
+
+
+class PredictAsked(Asking):
+    records: list[dict[str, Scalar]] = Field(max_length=10_000)
+
+
+class MemberAsked(Asking):
+    name: Name
+    role: Literal["curator", "analyst"] = "analyst"
+    subject: Text | None = Field(None, description="Their `sub` at the OIDC issuer.")
+
+
+class TokenAsked(Asking):
+    note: Text = ""
+    days: int | None = Field(None, ge=1, le=3650)
+
+
+class PolicyAsked(Asking):
+    epsilon: Amount
+    delta: Amount = "0"
+    analyst_epsilon: Amount | None = None
+    request_epsilon: Amount | None = None
+    least_epsilon: Amount | None = None
+    learners: list[Annotated[str, Field(max_length=40)]] | None = Field(None, max_length=20)
+    renewal_days: int | None = Field(None, ge=1, le=36500)
+
+
+class TableAsked(Asking):
+    name: Name
+    source: Annotated[str, Field(max_length=4000)] = Field(
+        description="A path or URL that frith opens; ${NAME} is read from the server's environment."
+    )
+    domain: Annotated[str, Field(max_length=500_000)] = Field(description="TOML or JSON, reviewed.")
+    policy: PolicyAsked
+    title: Text = ""
+    signed: bool = Field(False, description="Each row of a query depends on one record alone.")
+
+
+class BatchAsked(Asking):
+    name: Name
+    source: Annotated[str, Field(max_length=4000)]
+    disjoint: bool = Field(
+        False, description="None of its people is in the table or another batch."
+    )
+
+
+class GrantAsked(Asking):
+    columns: list[Text] | None = Field(None, max_length=10_000)
+    epsilon: Amount | None = Field(None, description="A cap for this analyst alone.")
+
+
+class Said(BaseModel):
+    """A body of an answer."""
+
+
+class ProblemSaid(Said):
+    model_config = ConfigDict(extra="allow")
+    code: str
+    message: str
+
+
+class Healthy(Said):
+    status: str
+
+
+class MemberSaid(Said):
+    name: str
+    role: str
+    subject: str | None
+    created: str
+
+
+class TokenSaid(Said):
+    id: str
+    member: str
+    note: str
+    created: str
+    expires: str
+    revoked: str | None
+
+
+class TokenIssued(TokenSaid):
+    token: str = Field(description="Shown once; only its hash is kept.")
+
+
+class LearnerSaid(Said):
+    name: str
+    summary: str
+    parameters: dict[str, Any]
+
+
+class AccountSaid(Said):
+    name: str
+    unit: str
+    epsilon: str
+    delta: str
+    total: str
+    spent: str
+    held: str
+    left: str
+    left_epsilon: float
+
+
+class BudgetSaid(Said):
+    table: str
+    own: AccountSaid
+    renewal: str | None
+    whole: AccountSaid | None = Field(None, description="For curators.")
+    analysts: list[AccountSaid] | None = Field(None, description="For curators.")
+
+
+class TableSaid(Said):
+    name: str
+    title: str
+    version: int
+    policy: dict[str, Any]
+    renewal: str | None
+    domain: dict[str, Any]
+    batches: list[dict[str, Any]]
+    source: str | None = Field(None, description="For curators, without passwords.")
+
+
+class GrantSaid(Said):
+    table: str
+    member: str
+    columns: list[str] | None
+    epsilon: str | None
+
+
+class QuoteSaid(Said):
+    unit: str
+    cost: str
+    left: str
+    left_after: str
+    left_after_epsilon: float
+    granted: bool
+    refusal: str | None
+
+
+class EntrySaid(Said):
+    id: int
+    account: str
+    kind: str
+    request: str | None
+    amount: str
+    spent: str
+    held: str
+    unit: str
+    purpose: str
+    at: str
+    hash: str
+
+
+class VerificationSaid(Said):
+    entries: int
+    head: str
+    holds: bool
+    problems: list[str]
+
+
+class JobSaid(Said):
+    id: str
+    kind: str
+    table: str
+    version: int
+    member: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    passes: int
+    doing: str
+    request: dict[str, Any]
+    created: str
+    problem: str | None
+    receipt: EntrySaid | None
+    purpose: str
+
+
+class ForestSaid(Said):
+    id: str
+    learner: str
+    forest: dict[str, Any]
+    receipt: EntrySaid | None
+
+
+class ScoreSaid(Said):
+    id: str
+    score: dict[str, Any]
+    receipt: EntrySaid | None
+
+
+class PredictionsSaid(Said):
+    labels: list[Any]
+    classes: list[Any]
+    probabilities: list[list[float]]

@@ -1,0 +1,118 @@
+"""Released forests of a member: reading them is post-processing, and free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy.orm import Session
+
+from frith.forest import Forest
+from frith.ledger import Receipt
+from frith.privacy.budget import Budget
+from frith.server import jobs
+from frith.server.context import Context
+from frith.server.problems import Problem, not_found
+from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked
+from frith.server.schema import Batch, Job, Member
+from frith.server.spending import Quote, quote
+from frith.server.tables import View, see
+
+
+@dataclass(frozen=True)
+class Released:
+    """A forest as it was handed to one member."""
+
+    job: Job
+    learner: str
+    document: dict[str, Any]
+    receipt: Receipt | None
+
+    @property
+    def id(self) -> str:
+        return self.job.id
+
+    @property
+    def is_dry(self) -> bool:
+        return self.job.kind == DRY_RUN
+
+    def forest(self) -> Forest:
+        return Forest.from_json(self.document)
+
+
+def find_forest(context: Context, session: Session, forest: str, member: Member) -> Released:
+    """A forest by the job that made it."""
+    job = jobs.find_job(session, forest, member)
+    if job.kind not in (TRAIN, UPDATE, DRY_RUN):
+        raise not_found("forest")
+    document = jobs.released(context, session, job)
+    receipt = jobs.own_receipt(context, session, job)
+    return Released(job, document["learner"], document["forest"], receipt)
+
+
+def list_forests(context: Context, session: Session, member: Member) -> list[Job]:
+    found = jobs.list_jobs(session, member)
+    kinds = (TRAIN, UPDATE, DRY_RUN)
+    return [j for j in found if j.kind in kinds and jobs.shown_state(context, j) == jobs.DONE]
+
+
+def ask_for_score(
+    context: Context,
+    session: Session,
+    forest: str,
+    member: Member,
+    budget: Budget,
+    key: str | None = None,
+) -> Job:
+    """A noisy confusion matrix of a forest on the table that it was trained on."""
+    found = find_forest(context, session, forest, member)
+    view = see(session, found.job.table, member)
+    view.policy.check(None, budget)
+    asked = Asked(SCORE, budget, {"forest": found.job.release})
+    return jobs.accept(context, session, view, member, asked, key)
+
+
+def ask_for_update(
+    context: Context,
+    session: Session,
+    forest: str,
+    member: Member,
+    batch: str,
+    budget: Budget,
+    key: str | None = None,
+) -> Job:
+    """Add a batch's records to the leaves of a random decision forest."""
+    found = find_forest(context, session, forest, member)
+    view = see(session, found.job.table, member)
+    if found.learner != "random-decision" or found.is_dry:
+        raise Problem("invalid", "only a random-decision forest can be updated; train one first")
+    further = session.get(Batch, (view.name, batch))
+    if further is None:
+        raise Problem("not_found", "the table has no such batch")
+    view.policy.check("random-decision", budget)
+    asked = Asked(UPDATE, budget, {"forest": found.job.release, "batch": batch})
+    own = batch if further.disjoint else None
+    return jobs.accept(context, session, view, member, asked, key, batch_account=own)
+
+
+def quote_budget(
+    context: Context, session: Session, view: View, member: Member, budget: Budget
+) -> Quote:
+    view.policy.check(None, budget)
+    return quote(context, session, view, member.name, budget)
+
+
+def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], list[list[float]]]:
+    """Labels and probabilities of an analyst's own records, labels in domain order."""
+    names = forest.domain.names
+    for record in records:
+        unknown = [name for name in record if name not in names]
+        if unknown:
+            raise Problem("invalid", f"the forest has no attribute {unknown[0]!r}")
+    table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
+    codes = forest.encode(table, threads=1)
+    labels = [forest.domain.label.values[k] for k in forest.labels_of_codes(codes, threads=1)]
+    probabilities = np.round(forest.proba_of_codes(codes, threads=1), 6)
+    return labels, probabilities.tolist()

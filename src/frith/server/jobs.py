@@ -1,0 +1,311 @@
+"""The life of a request: accepted and reserved, started and charged, done and shown.
+
+    queued -> running -> done | failed        queued -> cancelled
+
+Accepting reserves; starting turns the reservation into a charge, in the transaction that makes the
+job running and before a record is read; cancelling gives a reservation back and never a charge. A
+repeat by the same analyst is the same job. A repeat by another is charged to that analyst as if it
+were new, and not to the table, because nothing further is released.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from frith.ledger import Receipt
+from frith.server.context import Context, stamp
+from frith.server.journal import pack, unpack
+from frith.server.problems import FAILED, Problem, not_found
+from frith.server.requests import DRY_RUN, Asked
+from frith.server.schema import Job, Journal, Member, Release
+from frith.server.spending import open_accounts, own_account, quote, require
+from frith.server.tables import View
+
+QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
+MOST_ATTEMPTS = 5
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+
+def accept(
+    context: Context,
+    session: Session,
+    view: View,
+    member: Member,
+    asked: Asked,
+    key: str | None = None,
+    batch_account: str | None = None,
+) -> Job:
+    """Reserve what a request costs and queue it, or return the job that it repeats."""
+    earlier = _same_key(session, member, key, asked) or _same_body(session, view, member, asked)
+    if earlier is not None:
+        return earlier
+    _check_queue(context, session, member)
+    job = Job(
+        id=context.new_secret(8),
+        member=member.name,
+        table=view.name,
+        version=view.table.version,
+        kind=asked.kind,
+        body=asked.body,
+        body_hash=asked.hash,
+        key=key,
+        seed=int(context.new_secret(4), 16),
+        accounts="[]",
+        state=QUEUED,
+        passes=0,
+        doing="",
+        created=context.now(),
+        attempts=0,
+    )
+    if asked.kind != DRY_RUN:
+        _reserve(context, session, view, job, asked, batch_account)
+    session.add(job)
+    session.flush()
+    return job
+
+
+def _same_key(session: Session, member: Member, key: str | None, asked: Asked) -> Job | None:
+    if key is None:
+        return None
+    query = select(Job).where(Job.member == member.name, Job.key == key)
+    job = session.scalars(query).first()
+    if job is not None and job.body_hash != asked.hash:
+        raise Problem("conflict", "this idempotency key was used for another request")
+    return job
+
+
+def _same_body(session: Session, view: View, member: Member, asked: Asked) -> Job | None:
+    query = (
+        _twins(view, asked)
+        .where(Job.member == member.name, Job.state.in_((QUEUED, RUNNING, DONE)))
+        .order_by(Job.created)
+    )
+    return session.scalars(query).first()
+
+
+def _twins(view: View, asked: Asked) -> Any:
+    return select(Job).where(
+        Job.table == view.name, Job.version == view.table.version, Job.body_hash == asked.hash
+    )
+
+
+def _check_queue(context: Context, session: Session, member: Member) -> None:
+    query = select(func.count()).where(Job.member == member.name, Job.state == QUEUED)
+    if (session.scalar(query) or 0) >= context.settings.queued_per_member:
+        raise Problem("too_many", "too many of your jobs are queued; wait for some, or cancel some")
+
+
+def _reserve(
+    context: Context,
+    session: Session,
+    view: View,
+    job: Job,
+    asked: Asked,
+    batch: str | None,
+) -> None:
+    """Hold the cost on both accounts; a repeat is asked of both and held on the analyst's alone."""
+    book = context.book(session)
+    table, own = open_accounts(context, session, view, job.member, batch)
+    price = quote(context, session, view, job.member, asked.budget, batch)
+    require(price)
+    done = _twins(view, asked).where(Job.state == DONE, Job.release.is_not(None))
+    twin = session.scalars(done.order_by(Job.created)).first()
+    job.release = twin.release if twin is not None else None
+    accounts = [own] if twin is not None else [table, own]
+    job.accounts = json.dumps(accounts)
+    for account in accounts:
+        book.reserve(account, job.id, price.cost, asked.purpose)
+
+
+# -- looking ---------------------------------------------------------------------------------------
+
+
+def find_job(session: Session, job: str, member: Member) -> Job:
+    """A job of this member's; curators see all."""
+    found = session.get(Job, job)
+    if found is None or not (found.member == member.name or member.is_curator):
+        raise not_found("job")
+    return found
+
+
+def list_jobs(
+    session: Session, member: Member, table: str | None = None, everyone: bool = False
+) -> list[Job]:
+    """The newest first."""
+    query = select(Job).order_by(Job.created.desc(), Job.id).limit(500)
+    if not (everyone and member.is_curator):
+        query = query.where(Job.member == member.name)
+    return list(session.scalars(query if table is None else query.where(Job.table == table)))
+
+
+def shown_state(context: Context, job: Job) -> str:
+    """The state to show: with a delivery schedule, what is finished is running until its time."""
+    if job.state not in (DONE, REFUSED) or not is_held_back(context, job):
+        return job.state
+    return RUNNING
+
+
+def is_held_back(context: Context, job: Job) -> bool:
+    every = context.settings.deliver_every
+    if not every or job.finished is None:
+        return False
+    created, finished = datetime.fromisoformat(job.created), datetime.fromisoformat(job.finished)
+    ticks = max(1, math.ceil((finished - created) / timedelta(seconds=every)))
+    return stamp(created + timedelta(seconds=ticks * every)) > context.now()
+
+
+def describe(context: Context, session: Session, job: Job) -> dict[str, Any]:
+    """A job as its owner sees it. Passes are public; records and durations are not."""
+    asked, state = Asked.read(job.body), shown_state(context, job)
+    every = context.settings.deliver_every
+    receipt = own_receipt(context, session, job)
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "table": job.table,
+        "version": job.version,
+        "member": job.member,
+        "state": state,
+        "passes": 0 if every else job.passes,
+        "doing": "" if every or state != RUNNING else job.doing,
+        "request": json.loads(job.body),
+        "created": job.created,
+        "problem": job.problem if state == REFUSED else None,
+        "receipt": receipt.to_json() if receipt is not None else None,
+        "purpose": asked.purpose,
+    }
+
+
+def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
+    """The last entry of the analyst's own account about this job."""
+    entries = context.book(session).entries(request=job.id)
+    own = [e for e in entries if e.account.endswith(own_account("", job.member))]
+    return own[-1] if own else None
+
+
+def released(context: Context, session: Session, job: Job) -> Any:
+    """The document of a job that is done, or why there is none."""
+    state = shown_state(context, job)
+    if state != DONE:
+        raise Problem("not_ready", f"the job is {state}", state=state)
+    release = session.get(Release, job.release)
+    assert release is not None
+    return unpack(release.document)
+
+
+def cancel(context: Context, session: Session, job: Job) -> None:
+    """End a job that is still queued, and give its reservation back."""
+    if job.state != QUEUED:
+        raise Problem("conflict", f"only a queued job can be cancelled, and this is {job.state}")
+    _give_back(context, session, job)
+    job.state, job.finished = CANCELLED, context.now()
+
+
+def _give_back(context: Context, session: Session, job: Job) -> None:
+    book = context.book(session)
+    for account in json.loads(job.accounts):
+        book.release(account, job.id)
+
+
+# -- working ---------------------------------------------------------------------------------------
+
+
+class Lost(Exception):
+    """Another worker has taken the job over, or it was cancelled."""
+
+
+def take(context: Context, session: Session, worker: str) -> Job | None:
+    """Lease the oldest job that nobody works on; one whose worker fell silent comes first."""
+    now = context.now()
+    free = (Job.lease.is_(None)) | (Job.lease < now)
+    query = select(Job).where(Job.state.in_((QUEUED, RUNNING)), free)
+    query = query.order_by(Job.state.desc(), Job.created, Job.id).limit(1)
+    job = session.scalars(query.with_for_update(skip_locked=True)).first()
+    if job is None:
+        return None
+    job.attempts += 1
+    if job.attempts > MOST_ATTEMPTS:
+        fail(context, session, job, FAILED)
+        return take(context, session, worker)
+    job.worker, job.lease = worker, context.now(seconds=context.settings.lease_seconds)
+    return job
+
+
+def start(context: Context, session: Session, job_id: str, worker: str) -> Job:
+    """Queued becomes running and every reservation a charge, in one transaction.
+
+    A job that was running already is being taken over: it keeps the charge that it has.
+    """
+    job = mine(session, job_id, worker)
+    if job.state == QUEUED:
+        book = context.book(session)
+        for account in json.loads(job.accounts):
+            book.charge_reserved(account, job.id)
+        job.state, job.started = RUNNING, context.now()
+    return job
+
+
+def advance(
+    context: Context, session: Session, job_id: str, worker: str, doing: str, fresh: list[Any]
+) -> None:
+    """Store the answers so far, and only then show that a further pass has begun."""
+    job = mine(session, job_id, worker)
+    if fresh:
+        query = select(func.count()).where(Journal.job == job_id)
+        number = session.scalar(query) or 0
+        session.add(Journal(job=job_id, number=number, answers=pack(fresh)))
+    job.passes, job.doing = job.passes + 1, doing
+
+
+def answers(session: Session, job_id: str) -> list[Any]:
+    """The answers that an earlier attempt has stored, in order."""
+    query = select(Journal).where(Journal.job == job_id).order_by(Journal.number)
+    return [answer for row in session.scalars(query) for answer in unpack(row.answers)]
+
+
+def finish(context: Context, session: Session, job_id: str, worker: str, document: Any) -> None:
+    """Store the release, and with it that the job is done."""
+    job = mine(session, job_id, worker)
+    if job.release is None:
+        packed = pack(document)
+        job.release = context.new_secret(8)
+        session.add(
+            Release(
+                id=job.release,
+                job=job.id,
+                document=packed,
+                hash=hashlib.sha256(packed).hexdigest(),
+                created=context.now(),
+            )
+        )
+    for row in session.scalars(select(Journal).where(Journal.job == job_id)):
+        session.delete(row)
+    job.state, job.finished, job.lease = DONE, context.now(), None
+
+
+def fail(context: Context, session: Session, job: Job, problem: str) -> None:
+    """End a job without a release: a reservation goes back, a charge is kept."""
+    if job.state == QUEUED:
+        _give_back(context, session, job)
+    job.state, job.finished, job.lease, job.problem = REFUSED, context.now(), None, problem
+
+
+def mine(session: Session, job_id: str, worker: str) -> Job:
+    """The job, if this worker still has it."""
+    job = session.get(Job, job_id, with_for_update=True)
+    if job is None or job.worker != worker or job.state not in (QUEUED, RUNNING):
+        raise Lost
+    return job
+
+
+def renew(context: Context, session: Session, job_id: str, worker: str) -> None:
+    mine(session, job_id, worker).lease = context.now(seconds=context.settings.lease_seconds)

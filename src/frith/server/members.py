@@ -1,0 +1,119 @@
+"""Curators and analysts, and the tokens that prove who one is.
+
+A token is `frith_ID_SECRET`. Only the SHA-256 of the secret is kept: it has 256 random bits, so a
+slow hash would guard nothing. Hashes are compared in constant time, also where there is no such ID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from frith.server.context import Context, check_name
+from frith.server.problems import Problem, not_found, unauthorized
+from frith.server.schema import BrowserSession, Member, Token
+
+ROLES = ("curator", "analyst")
+_PREFIX = "frith"
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A new token; its text is shown once and kept by nobody here."""
+
+    token: Token
+    text: str
+
+
+def add_member(
+    context: Context, session: Session, name: str, role: str, subject: str | None = None
+) -> Member:
+    check_name("member", name)
+    if role not in ROLES:
+        raise Problem("invalid", "a member's role is curator or analyst")
+    if session.get(Member, name) is not None:
+        raise Problem("conflict", f"there is already a member {name!r}")
+    if subject is not None and find_subject(session, subject) is not None:
+        raise Problem("conflict", "another member has this OIDC subject")
+    member = Member(name=name, role=role, subject=subject, created=context.now())
+    session.add(member)
+    session.flush()
+    return member
+
+
+def get_member(session: Session, name: str) -> Member:
+    member = session.get(Member, name)
+    if member is None:
+        raise Problem("not_found", "there is no such member")
+    return member
+
+
+def list_members(session: Session) -> list[Member]:
+    return list(session.scalars(select(Member).order_by(Member.name)))
+
+
+def find_subject(session: Session, subject: str) -> Member | None:
+    return session.scalars(select(Member).where(Member.subject == subject)).first()
+
+
+def issue_token(
+    context: Context, session: Session, member: str, note: str = "", days: int | None = None
+) -> Issued:
+    """A new token for a member, valid for some days."""
+    get_member(session, member)
+    days = context.settings.token_days if days is None else days
+    if not 1 <= days <= 3650:
+        raise Problem("invalid", "a token is valid for 1 to 3650 days")
+    secret = context.new_secret(32)
+    token = Token(
+        id=context.new_secret(6),
+        member=member,
+        note=note,
+        hash=hashed(secret),
+        created=context.now(),
+        expires=context.now(days=days),
+        revoked=None,
+    )
+    session.add(token)
+    session.flush()
+    return Issued(token, f"{_PREFIX}_{token.id}_{secret}")
+
+
+def revoke_token(context: Context, session: Session, token: str, of: Member) -> Token:
+    """End a token and its browser sessions; analysts can end their own."""
+    found = session.get(Token, token)
+    if found is None or not (of.is_curator or found.member == of.name):
+        raise not_found("token")
+    found.revoked = found.revoked or context.now()
+    for browser in session.scalars(select(BrowserSession).where(BrowserSession.token == token)):
+        session.delete(browser)
+    return found
+
+
+def list_tokens(session: Session, member: str | None = None) -> list[Token]:
+    query = select(Token).order_by(Token.created, Token.id)
+    return list(session.scalars(query if member is None else query.where(Token.member == member)))
+
+
+def check_token(context: Context, session: Session, text: str) -> Token:
+    """The valid token behind a text, or `unauthorized`, whatever is wrong with it."""
+    parts = text.split("_")
+    usable = len(parts) == 3 and parts[0] == _PREFIX and text.isascii()
+    token = session.get(Token, parts[1]) if usable else None
+    known = token.hash if token is not None else hashed("")
+    matches = hmac.compare_digest(known, hashed(parts[2] if usable else "-"))
+    if token is None or not matches or not is_valid(context, token):
+        raise unauthorized()
+    return token
+
+
+def is_valid(context: Context, token: Token) -> bool:
+    return token.revoked is None and token.expires > context.now()
+
+
+def hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

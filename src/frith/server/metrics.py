@@ -1,0 +1,60 @@
+"""Prometheus metrics, for curators: they count and time, so they are not for analysts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from sqlalchemy import func, select
+
+from frith.server.routes.caller import Called, Caller
+from frith.server.schema import Job, RegisteredTable
+from frith.server.spending import account_of
+from frith.server.tables import View, domain_of, policy_of
+
+router = APIRouter(tags=["operations"])
+
+
+class Requests:
+    """What one server process has answered."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        names = ["method", "route", "status"]
+        self._count = Counter("frith_requests", "Answers", names, registry=self.registry)
+        self._seconds = Histogram(
+            "frith_request_seconds", "Time to answer", ["method", "route"], registry=self.registry
+        )
+
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._count.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(caller: Called) -> Response:
+    """Counts of requests, jobs and budgets, in Prometheus' text format. For curators."""
+    caller.must_be_curator()
+    state = _state(caller)
+    text = generate_latest(caller.requests.registry) + generate_latest(state)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _state(caller: Caller) -> CollectorRegistry:
+    """What the database says now, over all servers and workers."""
+    registry = CollectorRegistry()
+    jobs = Gauge("frith_jobs", "Jobs", ["kind", "state"], registry=registry)
+    budget = Gauge(
+        "frith_budget", "Budget of a table", ["table", "unit", "part"], registry=registry
+    )
+    with caller.read() as session:
+        query = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
+        for kind, state, count in session.execute(query):
+            jobs.labels(kind, state).set(count)
+        book = caller.context.book(session)
+        for table in session.scalars(select(RegisteredTable)):
+            name = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
+            if book.has(name):
+                account = book.state(name)
+                for part in ("total", "spent", "held"):
+                    budget.labels(table.name, account.unit, part).set(getattr(account, part))
+    return registry

@@ -1,0 +1,93 @@
+"""What a curator allows on a table: its budget in all, caps, learners, and when it renews."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from frith.learners import BY_NAME
+from frith.privacy.budget import Budget
+from frith.privacy.exact import exact, show
+from frith.server.problems import Problem
+
+_CAPS = ("analyst_epsilon", "request_epsilon", "least_epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Amounts are exact text. A cap that is None is no cap beyond the table's own budget.
+
+    With `renewal_days` the whole budget is there anew every so many days, counted from
+    `renewal_start`: what a person is exposed to over k periods is then k times the budget, and every
+    answer about the budget says so.
+    """
+
+    epsilon: str
+    delta: str = "0"
+    analyst_epsilon: str | None = None
+    request_epsilon: str | None = None
+    least_epsilon: str | None = None
+    learners: tuple[str, ...] = tuple(BY_NAME)
+    renewal_days: int | None = None
+    renewal_start: str | None = None
+
+    def __post_init__(self) -> None:
+        budget = self.budget
+        if budget.is_exact:
+            raise Problem("invalid", "a table's epsilon must be finite")
+        for name in _CAPS:
+            value = getattr(self, name)
+            if value is not None and not 0 < exact(value) <= budget.epsilon:
+                raise Problem("invalid", f"{name} must be above 0 and at most the table's epsilon")
+        unknown = [name for name in self.learners if name not in BY_NAME]
+        if unknown or not self.learners:
+            raise Problem("invalid", f"learners are some of {', '.join(BY_NAME)}")
+        if self.renewal_days is not None and not 1 <= self.renewal_days <= 36500:
+            raise Problem("invalid", "renewal_days must be from 1 to 36500")
+
+    @property
+    def budget(self) -> Budget:
+        return Budget.of(self.epsilon, self.delta)
+
+    def analyst_budget(self, cap: str | None = None) -> Budget:
+        """What one analyst may spend: their own cap, else the policy's, else the whole."""
+        return Budget.of(cap or self.analyst_epsilon or self.epsilon, self.delta)
+
+    def check(self, learner: str | None, request: Budget) -> None:
+        """Refuse what the policy does not allow, whatever is left of the budget."""
+        if learner is not None and learner not in self.learners:
+            raise Problem("invalid", f"this table allows the learners {', '.join(self.learners)}")
+        if request.is_exact:
+            raise Problem("invalid", "epsilon must be finite")
+        if request.delta and not self.budget.delta:
+            raise Problem("invalid", "this table's budget is pure epsilon: ask with delta = 0")
+        most, least = self.request_epsilon, self.least_epsilon
+        if most is not None and request.epsilon > exact(most):
+            raise Problem("invalid", f"a request on this table may ask for at most epsilon {most}")
+        if least is not None and request.epsilon < exact(least):
+            raise Problem("invalid", f"a request on this table asks for at least epsilon {least}")
+
+    def period(self, now: datetime) -> int | None:
+        """Which renewal period it is, counted from 0; None where the budget does not renew."""
+        if self.renewal_days is None or self.renewal_start is None:
+            return None
+        passed = now - datetime.fromisoformat(self.renewal_start)
+        return max(0, passed // timedelta(days=self.renewal_days))
+
+    @property
+    def renewal(self) -> str | None:
+        """The renewal in words, for everybody who reads the budget."""
+        if self.renewal_days is None:
+            return None
+        return (
+            f"this budget renews every {self.renewal_days} days: over k periods a person is "
+            f"exposed to k times epsilon {show(exact(self.epsilon))}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {n: getattr(self, n) for n in self.__slots__} | {"learners": list(self.learners)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Policy:
+        return cls(**data | {"learners": tuple(data["learners"])})

@@ -1,0 +1,62 @@
+"""Everything the server can say no with: a fixed set, each with its status and made of public facts.
+
+A caller learns the code and the message and nothing else. Messages are built from names, budgets
+and the caller's own words; never from a record, a path, a driver or another member.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frith.errors import FrithError
+
+STATUS = {
+    "bad_request": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "slow": 408,
+    "conflict": 409,
+    "over_budget": 409,
+    "not_ready": 409,
+    "too_large": 413,
+    "invalid": 422,
+    "too_many": 429,
+    "unavailable": 503,
+}
+
+FAILED = "the job failed on the curator's side, and its charge is kept; ask the curator"
+"""The one thing that is said of a job that could not be finished."""
+
+
+class Problem(FrithError):
+    """A request that is refused, with what may be said about it."""
+
+    def __init__(self, code: str, message: str, **facts: Any):
+        self.code, self.message, self.facts = code, message, facts
+        super().__init__(message)
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.code]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, **self.facts}
+
+
+def unauthorized() -> Problem:
+    """One answer for no token, a wrong one, a revoked one and an expired one."""
+    return Problem("unauthorized", "sign in with a valid token; ask a curator for one")
+
+
+def no_table() -> Problem:
+    """One answer for a table that is not there and one that the caller has no grant for."""
+    return Problem("not_found", "there is no such table, or you have no grant for it")
+
+
+def not_found(what: str) -> Problem:
+    return Problem("not_found", f"there is no such {what} of yours")
+
+
+def curators_only() -> Problem:
+    return Problem("forbidden", "only a curator may do this")

@@ -1,0 +1,35 @@
+"""Who calls, as a route sees them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from frith.server.context import Context
+from frith.server.documents import ProblemSaid
+from frith.server.problems import STATUS, curators_only
+from frith.server.schema import Member
+
+
+class Caller:
+    """A member who is signed in, and the server's state."""
+
+    def __init__(self, context: Context, member: Member, requests: Any = None):
+        self.context, self.member, self.requests = context, member, requests
+        self.read, self.write = context.database.read, context.database.write
+
+    def must_be_curator(self) -> None:
+        if not self.member.is_curator:
+            raise curators_only()
+
+
+async def _caller(request: Request) -> Caller:
+    return Caller(request.app.state.context, request.state.member, request.app.state.requests)
+
+
+Called = Annotated[Caller, Depends(_caller)]
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemSaid, "description": "Refused"} for status in set(STATUS.values())
+}
+"""Every route may refuse in these ways."""

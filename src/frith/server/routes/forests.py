@@ -1,0 +1,122 @@
+"""Forests: the release itself, and what can be made of it for free; scores and updates, charged."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from frith.server import documents as d
+from frith.server import forests, jobs
+from frith.server.problems import Problem
+from frith.server.requests import read_budget
+from frith.server.routes.caller import Called, Caller
+from frith.server.routes.ledger import entry_said
+from frith.server.routes.tables import Key
+
+router = APIRouter(tags=["forests"])
+
+
+@router.get("/forests")
+def list_forests(caller: Called) -> list[d.JobSaid]:
+    """Your forests, the newest first."""
+    context = caller.context
+    with caller.read() as session:
+        found = forests.list_forests(context, session, caller.member)
+        return [d.JobSaid(**jobs.describe(context, session, job)) for job in found]
+
+
+@router.get("/forests/{forest}")
+def get_forest(forest: str, caller: Called) -> d.ForestSaid:
+    """A forest with its guarantee, and your receipt."""
+    found = _find(forest, caller)
+    receipt = entry_said(found.receipt)
+    return d.ForestSaid(id=found.id, learner=found.learner, forest=found.document, receipt=receipt)
+
+
+@router.get("/forests/{forest}/rules")
+def get_rules(
+    forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> dict[str, Any]:
+    """The forest's clearest rules, with their noise."""
+    return _find(forest, caller).forest().rules()[:top].to_json()
+
+
+@router.get("/forests/{forest}/importances")
+def get_importances(forest: str, caller: Called) -> dict[str, float]:
+    """How much each attribute tells, from releases alone."""
+    return {str(k): float(v) for k, v in _find(forest, caller).forest().importances().items()}
+
+
+@router.get(
+    "/forests/{forest}/picture.svg",
+    response_class=Response,
+    responses={200: {"content": {"image/svg+xml": {"schema": {"type": "string"}}}}},
+)
+def get_picture(
+    forest: str,
+    caller: Called,
+    tree: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+) -> Response:
+    """A picture of one tree, or of the whole forest."""
+    return picture(_find(forest, caller), tree)
+
+
+def picture(found: forests.Released, tree: int | None) -> Response:
+    loaded = found.forest()
+    if tree is not None and tree >= loaded.trees.n_trees:
+        raise Problem("not_found", f"the forest has {loaded.trees.n_trees} trees, counted from 0")
+    return Response(str(loaded.draw(tree=tree)), media_type="image/svg+xml")
+
+
+@router.get(
+    "/forests/{forest}/model.onnx",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+def get_onnx(forest: str, caller: Called) -> Response:
+    """The forest as an ONNX model."""
+    return onnx(_find(forest, caller))
+
+
+def onnx(found: forests.Released) -> Response:
+    try:
+        model = found.forest().to_onnx()
+    except ImportError:
+        raise Problem("unavailable", "this server has no ONNX export: frith[onnx]") from None
+    return Response(model.SerializeToString(), media_type="application/octet-stream")
+
+
+@router.post("/forests/{forest}/predictions")
+def predict(forest: str, asked: d.PredictAsked, caller: Called) -> d.PredictionsSaid:
+    """Labels and probabilities of your own records. Free."""
+    loaded = _find(forest, caller).forest()
+    labels, probabilities = forests.predict(loaded, asked.records)
+    return d.PredictionsSaid(
+        labels=labels, classes=list(loaded.domain.label.values), probabilities=probabilities
+    )
+
+
+@router.post("/forests/{forest}/scores", status_code=202)
+def score(forest: str, asked: d.ScoreAsked, caller: Called, key: Key = None) -> d.JobSaid:
+    """Ask for a noisy confusion matrix of this forest on its table. Charged."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.write() as session:
+        job = forests.ask_for_score(context, session, forest, caller.member, budget, key)
+        return d.JobSaid(**jobs.describe(context, session, job))
+
+
+@router.post("/forests/{forest}/updates", status_code=202)
+def update(forest: str, asked: d.UpdateAsked, caller: Called, key: Key = None) -> d.JobSaid:
+    """Ask for this random decision forest with a batch's records added. Charged."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.write() as session:
+        job = forests.ask_for_update(
+            context, session, forest, caller.member, asked.batch, budget, key
+        )
+        return d.JobSaid(**jobs.describe(context, session, job))
+
+
+def _find(forest: str, caller: Caller) -> forests.Released:
+    with caller.read() as session:
+        return forests.find_forest(caller.context, session, forest, caller.member)

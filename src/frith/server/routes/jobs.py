@@ -1,0 +1,55 @@
+"""Jobs: what is under way, and what it came to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from frith.server import documents as d
+from frith.server import jobs
+from frith.server.problems import not_found
+from frith.server.requests import SCORE
+from frith.server.routes.caller import Called
+from frith.server.routes.ledger import entry_said
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get("/jobs")
+def list_jobs(
+    caller: Called, table: Annotated[str | None, Query(max_length=63)] = None
+) -> list[d.JobSaid]:
+    """Your jobs, the newest first; curators see everybody's."""
+    with caller.read() as session:
+        found = jobs.list_jobs(session, caller.member, table, everyone=True)
+        return [d.JobSaid(**jobs.describe(caller.context, session, job)) for job in found]
+
+
+@router.get("/jobs/{job}")
+def get_job(job: str, caller: Called) -> d.JobSaid:
+    """How far a job is: its state, and the passes over the records that it has begun."""
+    with caller.read() as session:
+        found = jobs.find_job(session, job, caller.member)
+        return d.JobSaid(**jobs.describe(caller.context, session, found))
+
+
+@router.post("/jobs/{job}/cancel")
+def cancel(job: str, caller: Called) -> d.JobSaid:
+    """End a job that is still queued; what was reserved for it is given back."""
+    with caller.write() as session:
+        found = jobs.find_job(session, job, caller.member)
+        jobs.cancel(caller.context, session, found)
+        return d.JobSaid(**jobs.describe(caller.context, session, found))
+
+
+@router.get("/scores/{job}")
+def get_score(job: str, caller: Called) -> d.ScoreSaid:
+    """A private score, by the job that made it."""
+    with caller.read() as session:
+        found = jobs.find_job(session, job, caller.member)
+        if found.kind != SCORE:
+            raise not_found("score")
+        document = jobs.released(caller.context, session, found)
+        receipt = jobs.own_receipt(caller.context, session, found)
+        return d.ScoreSaid(id=found.id, score=document["score"], receipt=entry_said(receipt))

@@ -1,0 +1,242 @@
+"""Tables: seeing them, asking for prices and forests, and the curator's work on them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header
+
+from frith.learners import BY_NAME
+from frith.ledger import State
+from frith.privacy.exact import show
+from frith.server import documents as d
+from frith.server import jobs, spending, tables
+from frith.server.policies import Policy
+from frith.server.problems import Problem
+from frith.server.requests import DRY_RUN, TRAIN, ask_to_train, offered, read_budget
+from frith.server.routes.caller import Called, Caller
+from frith.server.schema import Grant
+
+router = APIRouter(tags=["tables"])
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=128,
+        pattern=r"^[!-~]+$",
+        description="A retry with the same key and body returns the same job.",
+    ),
+]
+
+
+@router.get("/learners")
+def list_learners(caller: Called) -> list[d.LearnerSaid]:
+    """The learners, and the parameters that a request may set."""
+    return [
+        d.LearnerSaid(name=name, summary=summary(name), parameters=parameters_of(name))
+        for name in BY_NAME
+    ]
+
+
+def summary(learner: str) -> str:
+    return (BY_NAME[learner].__doc__ or "").strip().splitlines()[0]
+
+
+def parameters_of(learner: str) -> dict[str, Any]:
+    return {name: value for name, value in offered(learner).items() if name != "as_published"}
+
+
+@router.get("/tables")
+def list_tables(caller: Called) -> list[d.TableSaid]:
+    """The tables that you may ask about."""
+    with caller.read() as session:
+        views = tables.list_views(session, caller.member)
+        return [_table(session, view, caller) for view in views]
+
+
+@router.post("/tables", status_code=201)
+def register_table(asked: d.TableAsked, caller: Called) -> d.TableSaid:
+    """Register a table with its reviewed domain and its policy. For curators."""
+    caller.must_be_curator()
+    domain, policy = tables.read_domain(asked.domain), read_policy(asked.policy)
+    with caller.write() as session:
+        tables.register(
+            caller.context, session, asked.name, asked.source, domain, policy,
+            title=asked.title, signed=asked.signed,
+        )  # fmt: skip
+        return _table(session, tables.see(session, asked.name, caller.member), caller)
+
+
+@router.get("/tables/{table}")
+def get_table(table: str, caller: Called) -> d.TableSaid:
+    """One table: its domain, as far as your grant goes, and its policy."""
+    with caller.read() as session:
+        return _table(session, tables.see(session, table, caller.member), caller)
+
+
+@router.put("/tables/{table}/policy")
+def set_policy(table: str, asked: d.PolicyAsked, caller: Called) -> d.TableSaid:
+    """Another policy from now on. For curators."""
+    caller.must_be_curator()
+    policy = read_policy(asked)
+    with caller.write() as session:
+        tables.update_policy(caller.context, session, table, policy)
+        return _table(session, tables.see(session, table, caller.member), caller)
+
+
+@router.post("/tables/{table}/version")
+def raise_version(table: str, caller: Called) -> d.TableSaid:
+    """Say that the records have changed: repeats of earlier requests are new ones. For curators."""
+    caller.must_be_curator()
+    with caller.write() as session:
+        tables.raise_version(session, table)
+        return _table(session, tables.see(session, table, caller.member), caller)
+
+
+@router.post("/tables/{table}/batches", status_code=201)
+def add_batch(table: str, asked: d.BatchAsked, caller: Called) -> d.TableSaid:
+    """Register further records, for updates of random decision forests. For curators."""
+    caller.must_be_curator()
+    with caller.write() as session:
+        tables.add_batch(
+            caller.context, session, table, asked.name, asked.source, disjoint=asked.disjoint
+        )
+        return _table(session, tables.see(session, table, caller.member), caller)
+
+
+@router.get("/tables/{table}/grants")
+def list_grants(table: str, caller: Called) -> list[d.GrantSaid]:
+    """Who may ask about a table. For curators."""
+    caller.must_be_curator()
+    with caller.read() as session:
+        tables.get_table(session, table)
+        return [_grant(g) for g in tables.list_grants(session, table)]
+
+
+@router.put("/tables/{table}/grants/{member}")
+def grant(table: str, member: str, asked: d.GrantAsked, caller: Called) -> d.GrantSaid:
+    """Let an analyst ask about a table, or about some of its attributes. For curators."""
+    caller.must_be_curator()
+    epsilon = None if asked.epsilon is None else show(read_budget(asked.epsilon).epsilon)
+    with caller.write() as session:
+        given = tables.grant(
+            caller.context, session, table, member, columns=asked.columns, epsilon=epsilon
+        )
+        return _grant(given)
+
+
+@router.delete("/tables/{table}/grants/{member}", status_code=204)
+def withdraw(table: str, member: str, caller: Called) -> None:
+    """End a grant. For curators."""
+    caller.must_be_curator()
+    with caller.write() as session:
+        tables.withdraw(session, table, member)
+
+
+@router.get("/tables/{table}/budget")
+def get_budget(table: str, caller: Called) -> d.BudgetSaid:
+    """What you have spent on a table and what you have left; curators see everybody's."""
+    with caller.read() as session:
+        view = tables.see(session, table, caller.member)
+        whole, own = spending.states(caller.context, session, view, caller.member.name)
+        said = d.BudgetSaid(
+            table=table, own=_account(own), renewal=view.policy.renewal, whole=None, analysts=None
+        )
+        if caller.member.is_curator:
+            book = caller.context.book(session)
+            names = [n for n in book.accounts() if n.startswith(whole.name + "/")]
+            said.whole = _account(whole)
+            said.analysts = [_account(book.state(n)) for n in names]
+        return said
+
+
+@router.post("/tables/{table}/quotes")
+def quote(table: str, asked: d.ForestAsked, caller: Called) -> d.QuoteSaid:
+    """What a forest would cost and what would be left. Free, and from public facts alone."""
+    budget = read_budget(asked.epsilon, asked.delta)
+    with caller.read() as session:
+        view = tables.see(session, table, caller.member)
+        ask_to_train(TRAIN, asked.learner, budget, asked.parameters, view.domain)
+        view.policy.check(asked.learner, budget)
+        price = spending.quote(caller.context, session, view, caller.member.name, budget)
+        return d.QuoteSaid(**price.to_json())
+
+
+@router.post("/tables/{table}/forests", status_code=202)
+def train(table: str, asked: d.ForestAsked, caller: Called, key: Key = None) -> d.JobSaid:
+    """Ask for a forest. It is reserved now, charged when it starts, and never given back then."""
+    return _ask_for_forest(TRAIN, table, asked, caller, key)
+
+
+@router.post("/tables/{table}/dry-runs", status_code=202)
+def dry_run(table: str, asked: d.ForestAsked, caller: Called, key: Key = None) -> d.JobSaid:
+    """Train on synthetic records drawn from the domain alone. Free; tells nothing of the table."""
+    return _ask_for_forest(DRY_RUN, table, asked, caller, key)
+
+
+def _ask_for_forest(
+    kind: str, table: str, asked: d.ForestAsked, caller: Caller, key: str | None
+) -> d.JobSaid:
+    budget = read_budget(asked.epsilon, asked.delta)
+    with caller.write() as session:
+        view = tables.see(session, table, caller.member)
+        request = ask_to_train(kind, asked.learner, budget, asked.parameters, view.domain)
+        view.policy.check(asked.learner, budget)
+        job = jobs.accept(caller.context, session, view, caller.member, request, key)
+        return d.JobSaid(**jobs.describe(caller.context, session, job))
+
+
+def read_policy(asked: d.PolicyAsked) -> Policy:
+    """Amounts in their shortest exact spelling."""
+    data = asked.model_dump(exclude_none=True)
+    for name in ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon"):
+        if name in data:
+            amounts = (data[name], 0) if name != "delta" else (1, data[name])
+            budget = read_budget(*amounts)
+            data[name] = show(budget.epsilon if name != "delta" else budget.delta)
+    if "learners" in data:
+        data["learners"] = tuple(data["learners"])
+    try:
+        return Policy(**data)
+    except ValueError as error:
+        raise Problem("invalid", str(error)) from None
+
+
+def _table(session: Any, view: tables.View, caller: Caller) -> d.TableSaid:
+    batches = [
+        {"name": b.name, "disjoint": b.disjoint, "created": b.created}
+        for b in tables.list_batches(session, view.name)
+    ]
+    policy = view.policy.to_json()
+    return d.TableSaid(
+        name=view.name,
+        title=view.table.title,
+        version=view.table.version,
+        policy=policy,
+        renewal=view.policy.renewal,
+        domain=view.domain.to_json(),
+        batches=batches,
+        source=tables.masked(view.table.source) if caller.member.is_curator else None,
+    )
+
+
+def _grant(given: Grant) -> d.GrantSaid:
+    columns = None if given.columns is None else json.loads(given.columns)
+    return d.GrantSaid(
+        table=given.table, member=given.member, columns=columns, epsilon=given.epsilon
+    )
+
+
+def _account(state: State) -> d.AccountSaid:
+    return d.AccountSaid(
+        name=state.name,
+        unit=state.unit,
+        epsilon=show(state.budget.epsilon),
+        delta=show(state.budget.delta),
+        total=show(state.total),
+        spent=show(state.spent),
+        held=show(state.held),
+        left=show(state.remaining),
+        left_epsilon=spending.in_epsilon(state.remaining, state.unit, state.budget.delta),
+    )

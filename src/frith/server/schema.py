@@ -1,0 +1,142 @@
+"""What the server remembers. Times are UTC and ISO 8601, amounts exact text, lists JSON.
+
+No exact sum is ever among it: a `release` is a finished forest or score, a `journal` the noisy
+answers of a job that is still under way.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from frith.ledger.book import metadata as shared
+
+
+class Base(DeclarativeBase):
+    metadata = shared
+    type_annotation_map = {str: Text, bytes: LargeBinary}  # noqa: RUF012 - SQLAlchemy's own form
+
+
+class Member(Base):
+    """A curator or an analyst; `subject` is their name at the OIDC issuer."""
+
+    __tablename__ = "member"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    role: Mapped[str]
+    subject: Mapped[str | None] = mapped_column(unique=True)
+    created: Mapped[str]
+
+    @property
+    def is_curator(self) -> bool:
+        return self.role == "curator"
+
+
+class Token(Base):
+    """Proof of being a member; only the hash of its secret is kept."""
+
+    __tablename__ = "token"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    member: Mapped[str] = mapped_column(ForeignKey("member.name"))
+    note: Mapped[str]
+    hash: Mapped[str]
+    created: Mapped[str]
+    expires: Mapped[str]
+    revoked: Mapped[str | None]
+
+
+class BrowserSession(Base):
+    """A signed-in browser; it ends with its token."""
+
+    __tablename__ = "browser_session"
+    hash: Mapped[str] = mapped_column(primary_key=True)
+    token: Mapped[str] = mapped_column(ForeignKey("token.id"))
+    csrf: Mapped[str]
+    expires: Mapped[str]
+
+
+class RegisteredTable(Base):
+    """A table that forests may be asked of: where it is, its domain and its policy."""
+
+    __tablename__ = "registered_table"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    source: Mapped[str]
+    domain: Mapped[str]
+    signed: Mapped[bool]
+    version: Mapped[int]
+    policy: Mapped[str]
+    created: Mapped[str]
+
+
+class Batch(Base):
+    """Further records of a table, from a source of their own."""
+
+    __tablename__ = "batch"
+    table: Mapped[str] = mapped_column(ForeignKey("registered_table.name"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    source: Mapped[str]
+    disjoint: Mapped[bool]
+    created: Mapped[str]
+
+
+class Grant(Base):
+    """Leave for an analyst to ask about a table, perhaps about some of its attributes only."""
+
+    __tablename__ = "table_grant"
+    table: Mapped[str] = mapped_column(ForeignKey("registered_table.name"), primary_key=True)
+    member: Mapped[str] = mapped_column(ForeignKey("member.name"), primary_key=True)
+    columns: Mapped[str | None]
+    epsilon: Mapped[str | None]
+    created: Mapped[str]
+
+
+class Job(Base):
+    """A request that was accepted: what was asked, how far it is, and its release."""
+
+    __tablename__ = "job"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    member: Mapped[str] = mapped_column(ForeignKey("member.name"))
+    table: Mapped[str] = mapped_column(ForeignKey("registered_table.name"))
+    version: Mapped[int]
+    kind: Mapped[str]
+    body: Mapped[str]
+    body_hash: Mapped[str]
+    key: Mapped[str | None]
+    seed: Mapped[int] = mapped_column(BigInteger)
+    accounts: Mapped[str]
+    state: Mapped[str]
+    passes: Mapped[int]
+    doing: Mapped[str]
+    created: Mapped[str]
+    started: Mapped[str | None]
+    finished: Mapped[str | None]
+    attempts: Mapped[int]
+    worker: Mapped[str | None]
+    lease: Mapped[str | None]
+    release: Mapped[str | None]
+    problem: Mapped[str | None]
+    __table_args__ = (
+        UniqueConstraint("member", "key", name="one_job_a_key"),
+        Index("jobs_by_state", "state", "created"),
+        Index("jobs_by_body", "table", "version", "body_hash"),
+    )
+
+
+class Release(Base):
+    """What a job let out, stored before anything of it is shown; `document` is packed JSON."""
+
+    __tablename__ = "release"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job: Mapped[str] = mapped_column(ForeignKey("job.id"), unique=True)
+    document: Mapped[bytes]
+    hash: Mapped[str]
+    created: Mapped[str]
+
+
+class Journal(Base):
+    """Noisy answers of an unfinished job, so that a rerun repeats them and draws no others."""
+
+    __tablename__ = "journal"
+    job: Mapped[str] = mapped_column(ForeignKey("job.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    answers: Mapped[bytes]

@@ -1,0 +1,161 @@
+"""Accounts of a table: its own, one for each analyst, and what a request would cost them.
+
+A request is held against two accounts, the table's (analysts may collude) and the analyst's own.
+A batch whose people are in no other batch has accounts of its own, with the same budgets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sqlalchemy.orm import Session
+
+from frith.ledger import Book, State
+from frith.privacy.budget import Budget
+from frith.privacy.composition import epsilon_of
+from frith.privacy.exact import show
+from frith.server.context import Context
+from frith.server.policies import Policy
+from frith.server.problems import Problem
+
+
+class Spendable(Protocol):
+    """A table as someone sees it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def policy(self) -> Policy: ...
+    @property
+    def cap(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a request would cost, and what would be left; from public facts alone."""
+
+    unit: str
+    cost: Fraction
+    left: Fraction
+    delta: Fraction
+    refusal: str | None = None
+
+    @property
+    def left_after(self) -> Fraction:
+        return self.left - self.cost if self.refusal is None else self.left
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "unit": self.unit,
+            "cost": show(self.cost),
+            "left": show(self.left),
+            "left_after": show(self.left_after),
+            "left_after_epsilon": in_epsilon(self.left_after, self.unit, self.delta),
+            "granted": self.refusal is None,
+            "refusal": self.refusal,
+        }
+
+
+def account_of(context: Context, table: Spendable, batch: str | None = None) -> str:
+    """The table's account; `batch` is one with accounts of its own."""
+    name = table.name if batch is None else f"{table.name}+{batch}"
+    period = table.policy.period(context.clock())
+    return name if period is None else f"{name}@{period}"
+
+
+def own_account(account: str, member: str) -> str:
+    return f"{account}/{member}"
+
+
+def open_accounts(
+    context: Context,
+    session: Session,
+    table: Spendable,
+    member: str | None = None,
+    batch: str | None = None,
+) -> tuple[str, str]:
+    """The names of the table's account and the member's own, opened where they are not there yet."""
+    book, account = context.book(session), account_of(context, table, batch)
+    _open(book, account, table.policy.budget)
+    own = own_account(account, member or "")
+    if member is not None:
+        _open(book, own, table.policy.analyst_budget(table.cap))
+    return account, own
+
+
+def set_budgets(
+    context: Context, session: Session, table: Spendable, caps: dict[str, str | None]
+) -> None:
+    """Bring open accounts in line with the policy and with the caps of grants."""
+    book, account = context.book(session), account_of(context, table)
+    _set(book, account, table.policy.budget)
+    for member, cap in caps.items():
+        _set(book, own_account(account, member), table.policy.analyst_budget(cap))
+
+
+def states(
+    context: Context, session: Session, table: Spendable, member: str, batch: str | None = None
+) -> tuple[State, State]:
+    """The table's account and the member's own, as they stand or as they would be opened."""
+    book, account = context.book(session), account_of(context, table, batch)
+    whole, own = table.policy.budget, table.policy.analyst_budget(table.cap)
+    return _state(book, account, whole), _state(book, own_account(account, member), own)
+
+
+def quote(
+    context: Context,
+    session: Session,
+    table: Spendable,
+    member: str,
+    request: Budget,
+    batch: str | None = None,
+) -> Quote:
+    """The price of a request, and whether it would be granted now."""
+    whole, own = states(context, session, table, member, batch)
+    cost = request.cost_in(whole.unit)
+    left, delta = min(own.remaining, whole.remaining), table.policy.budget.delta
+    refusal = None
+    if cost > left:
+        whose = "you have" if own.remaining <= whole.remaining else "the table has"
+        most = in_epsilon(left, whole.unit, request.delta or delta)
+        refusal = (
+            f"{whose} {whole.unit} {_short(left)} left and this asks for {_short(cost)}; "
+            f"ask for at most epsilon {most:.4g}, or have the curator raise the budget"
+            if left
+            else f"{whose} no budget left on this table; the curator can raise it"
+        )
+    return Quote(whole.unit, cost, own.remaining, delta, refusal)
+
+
+def require(quote: Quote) -> None:
+    """Refuse a request that its quote does not grant."""
+    if quote.refusal is not None:
+        facts = {"left": show(quote.left), "cost": show(quote.cost), "unit": quote.unit}
+        raise Problem("over_budget", quote.refusal, **facts)
+
+
+def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
+    """An amount as the epsilon that it buys, for reading."""
+    if unit == "epsilon" or not amount or not delta:
+        return float(amount)
+    return epsilon_of(float(amount), float(delta))
+
+
+def _state(book: Book, name: str, budget: Budget) -> State:
+    return book.state(name) if book.has(name) else State(name, budget, budget.unit, budget.total)
+
+
+def _open(book: Book, name: str, budget: Budget) -> None:
+    if not book.has(name):
+        book.open(name, budget)
+
+
+def _set(book: Book, name: str, budget: Budget) -> None:
+    if book.has(name) and book.state(name).budget != budget:
+        book.set_budget(name, budget.epsilon)
+
+
+def _short(amount: Fraction) -> str:
+    return show(amount) if len(show(amount)) <= 12 else f"{float(amount):.6g}"

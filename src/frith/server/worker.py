@@ -1,0 +1,124 @@
+"""A worker: takes jobs one by one, charges, trains and stores, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import structlog
+
+from frith.curator import Curator, Progress
+from frith.engines import Engine
+from frith.privacy.budget import Budget
+from frith.server import jobs
+from frith.server.context import Context
+from frith.server.journal import JobCurator
+from frith.server.problems import FAILED, Problem
+from frith.server.training import Work
+from frith.store import StoreError
+
+log = structlog.get_logger("frith.worker")
+MakeCurator = Callable[[Engine, Budget, Sequence[Any], Progress], JobCurator]
+
+
+class Worker:
+    """Works for a server. Only tests pass another curator: nothing in a configuration does."""
+
+    def __init__(self, context: Context, make_curator: MakeCurator = JobCurator):
+        self.context, self.name = context, context.new_secret(6)
+        self._make_curator = make_curator
+
+    def run(self, stop: threading.Event, idle_seconds: float = 0.2) -> None:
+        """Work until told to stop; the job at hand is finished first."""
+        log.info("worker started", worker=self.name)
+        while not stop.is_set():
+            try:
+                busy = self.work_once()
+            except StoreError:
+                log.warning("the database cannot be used; trying again")
+                busy = False
+            if not busy:
+                stop.wait(idle_seconds)
+        log.info("worker stopped", worker=self.name)
+
+    def work_once(self) -> bool:
+        """Do one job, if there is one."""
+        with self.context.database.write() as session:
+            job = jobs.take(self.context, session, self.name)
+            job_id = None if job is None else job.id
+        if job_id is None:
+            return False
+        with contextlib.suppress(jobs.Lost), self._heartbeat(job_id):
+            self._do(job_id)
+        return True
+
+    def _do(self, job_id: str) -> None:
+        try:
+            document = self._work(job_id)
+            with self.context.database.write() as session:
+                jobs.finish(self.context, session, job_id, self.name, document)
+            log.info("job done", job=job_id)
+        except (jobs.Lost, StoreError):
+            raise
+        except Problem as problem:
+            self._fail(job_id, problem.message)
+        except Exception as error:  # noqa: BLE001 - one generic failure, whatever it was
+            log.error("job failed", job=job_id, error=type(error).__name__)
+            self._fail(job_id, FAILED)
+
+    def _work(self, job_id: str) -> Any:
+        """The document of a job; None where an earlier release is repeated."""
+        with self.context.database.read() as session:
+            job = jobs.mine(session, job_id, self.name)
+            is_new = job.state == jobs.QUEUED
+            repeats = job.release is not None
+            work = Work(session, job)
+        if is_new and not repeats:
+            work.rehearse()
+        with self.context.database.write() as session:
+            jobs.start(self.context, session, job_id, self.name)
+            stored = jobs.answers(session, job_id)
+        if repeats:
+            return None
+        log.info("job started", job=job_id, kind=work.asked.kind)
+        return work.run(lambda engine, budget: self._curator(job_id, engine, budget, stored))
+
+    def _curator(
+        self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]
+    ) -> Curator:
+        curator: JobCurator
+
+        def begin(purpose: str) -> None:
+            with self.context.database.write() as session:
+                fresh = curator.journal.take_fresh()
+                jobs.advance(self.context, session, job_id, self.name, purpose, fresh)
+
+        curator = self._make_curator(engine, budget, stored, begin)
+        return curator
+
+    def _fail(self, job_id: str, message: str) -> None:
+        with self.context.database.write() as session:
+            jobs.fail(self.context, session, jobs.mine(session, job_id, self.name), message)
+
+    @contextlib.contextmanager
+    def _heartbeat(self, job_id: str) -> Iterator[None]:
+        """Keep the lease while the job is worked on."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(self.context.settings.lease_seconds / 4):
+                with (
+                    contextlib.suppress(StoreError, jobs.Lost),
+                    self.context.database.write() as session,
+                ):
+                    jobs.renew(self.context, session, job_id, self.name)
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

@@ -1,0 +1,181 @@
+"""One database for ledger and server: SQLite in a file by default, PostgreSQL for many writers.
+
+A write transaction takes its lock before it looks, so what it saw is still true when it commits.
+What a driver says when it fails is never shown: it may quote a password or a statement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event, inspect, text
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session
+
+from frith.errors import FormatError, FrithError, SourceError
+
+HEAD = "0002"
+"""The newest migration."""
+_WAIT_SECONDS = 60  # how long a writer waits for other writers
+_UPGRADE_LOCK = 7_246_153  # any number, the same for all who upgrade a PostgreSQL database
+_DRIVERS = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+}
+
+
+class StoreError(FrithError, OSError):
+    """The database cannot be reached or written to; what was not committed did not happen."""
+
+
+class Database:
+    """A place for state, by the path of a SQLite file or the URL of a PostgreSQL database.
+
+    `str()` of it shows no password.
+    """
+
+    def __init__(self, place: str | Path):
+        self.url = url_of(place)
+        self._engine = _make_engine(self.url)
+        self._one_writer = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database."""
+        return Path(self.url.database or "") if self.is_sqlite else None
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Session]:
+        """One transaction that only looks."""
+        with self._transaction("BEGIN") as session:
+            yield session
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Session]:
+        """One transaction; on SQLite the write lock is taken first."""
+        with self._one_writer, self._transaction("BEGIN IMMEDIATE") as session:
+            yield session
+
+    def upgrade(self) -> None:
+        """Bring the tables up to date, making them where there are none."""
+        with self.write() as session:
+            connection = session.connection()
+            if not self.is_sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
+            _migrate(connection)
+
+    @property
+    def version(self) -> str | None:
+        """The last migration that ran here, None where this is no database of frith."""
+        with self.read() as session:
+            connection = session.connection()
+            if not inspect(connection).has_table("frith_version"):
+                return None
+            return connection.execute(text("SELECT version_num FROM frith_version")).scalar()
+
+    def check(self) -> None:
+        """Raise where this is no database of frith; bring an older one up to date."""
+        version = self.version
+        if version is None:
+            raise FormatError(f"{self} is not a frith ledger")
+        if version > HEAD:
+            raise FormatError(f"{self} was written by a newer frith; upgrade frith to use it")
+        if version < HEAD:
+            self.upgrade()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __str__(self) -> str:
+        return str(self.file) if self.is_sqlite else self.url.render_as_string(hide_password=True)
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Session]:
+        try:
+            with (
+                self._engine.connect().execution_options(frith_begin=begin) as connection,
+                connection.begin(),
+                Session(bind=connection, expire_on_commit=False) as session,
+            ):
+                yield session
+                session.flush()
+        except (DBAPIError, PoolTimeout, sqlite3.Error) as error:
+            raise StoreError(
+                f"the database {self} cannot be used: {_reason(error)}; nothing was changed"
+            ) from None
+
+
+def url_of(place: str | Path) -> URL:
+    """The URL behind a path or a URL; errors quote nothing of it."""
+    if isinstance(place, Path) or "://" not in place:
+        return URL.create("sqlite", database=str(place))
+    try:
+        url = make_url(place)
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or url.drivername not in _DRIVERS:
+        raise SourceError(
+            "a database is the path of a SQLite file, or postgresql://user:password@host/database"
+        )
+    return url.set(drivername=_DRIVERS[url.drivername])
+
+
+def _make_engine(url: URL) -> Engine:
+    """Connections in a pool; each starts its transactions by hand, so that BEGIN says its kind."""
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_size=20, max_overflow=40, pool_pre_ping=True)
+    engine = create_engine(
+        url, pool_size=20, max_overflow=40, connect_args={"timeout": _WAIT_SECONDS}
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("frith_begin", "BEGIN"))
+
+
+def _reason(error: Exception) -> str:
+    """A few words of our own for what the driver said."""
+    said = str(getattr(error, "orig", error)).lower()
+    known = {
+        "full": "the disk is full",
+        "locked": "other writers hold it for too long",
+        "readonly": "it is read-only",
+        "not a database": "the file is not a database",
+        "malformed": "the file is damaged",
+        "unable to open": "the file cannot be opened",
+        "connection": "there is no connection",
+        "terminating": "there is no connection",
+    }
+    return next((words for sign, words in known.items() if sign in said), "an error of the driver")
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
