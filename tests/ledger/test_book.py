@@ -1,0 +1,208 @@
+"""One list of checks over every store: reservations, charges, the chain of hashes."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fractions import Fraction
+
+import pytest
+from sqlalchemy import text
+
+from frith.errors import BudgetExceeded
+from frith.ledger import Book, Ledger
+from frith.ledger.book import metadata
+from frith.privacy import Budget
+from frith.store import Database
+
+TENTH = Fraction(1, 10)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    return request.getfixturevalue("postgres_database")
+
+
+@pytest.fixture
+def database(place):
+    database = Database(place)
+    database.upgrade()
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def opened(database):
+    with write(database) as book:
+        book.open("t", Budget.of(1))
+    return database
+
+
+@contextmanager
+def write(database):
+    """A book in a transaction of its own."""
+    with database.write() as session:
+        yield Book(session.connection())
+
+
+def state(database):
+    with write(database) as book:
+        return book.state("t")
+
+
+def test_a_reservation_holds_and_a_charge_spends(opened):
+    with write(opened) as book:
+        book.reserve("t", "job", Fraction(1, 3), "fit")
+    assert (state(opened).held, state(opened).spent) == (Fraction(1, 3), 0)
+    with write(opened) as book:
+        receipt = book.charge_reserved("t", "job")
+    assert (receipt.amount, receipt.spent, receipt.held) == (Fraction(1, 3), Fraction(1, 3), 0)
+    assert state(opened).remaining == Fraction(2, 3)
+
+
+def test_a_released_reservation_is_there_again(opened):
+    with write(opened) as book:
+        book.reserve("t", "job", Fraction(1), "fit")
+        book.release("t", "job")
+    assert state(opened).remaining == 1
+
+
+@pytest.mark.parametrize("first", ["charge_reserved", "release"])
+@pytest.mark.parametrize("second", ["charge_reserved", "release"])
+def test_a_reservation_ends_once(opened, first, second):
+    with write(opened) as book:
+        book.reserve("t", "job", TENTH, "fit")
+        getattr(book, first)("t", "job")
+    with pytest.raises(ValueError, match="no reservation"), write(opened) as book:
+        getattr(book, second)("t", "job")
+
+
+def test_what_is_held_cannot_be_promised_again(opened):
+    with write(opened) as book:
+        book.reserve("t", "job", Fraction(2, 3), "fit")
+    for ask in (lambda b: b.reserve("t", "other", Fraction(1, 2), "x"),
+                lambda b: b.charge("t", Fraction(1, 2), "x")):  # fmt: skip
+        with pytest.raises(BudgetExceeded, match="1/3 left"), write(opened) as book:
+            ask(book)
+    assert state(opened).held == Fraction(2, 3)
+
+
+def test_a_transaction_that_fails_leaves_nothing(opened):
+    def charge_and_fail():
+        with write(opened) as book:
+            book.charge("t", TENTH, "fit")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        charge_and_fail()
+    assert state(opened).spent == 0
+
+
+def test_32_threads_reserve_a_tenth_and_ten_succeed(opened):
+    def ask(number):
+        try:
+            with write(opened) as book:
+                book.reserve("t", f"job {number}", TENTH, "fit")
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(32) as pool:
+        assert sum(pool.map(ask, range(32))) == 10
+    with write(opened) as book:
+        assert book.verify().holds
+
+
+def test_a_budget_can_be_raised_and_the_raise_is_an_entry(opened):
+    with write(opened) as book:
+        book.charge("t", Fraction(1), "all")
+        book.set_budget("t", 2)
+        book.charge("t", Fraction(1), "all again")
+        assert [e.kind for e in book.entries()] == ["budget", "charge", "budget", "charge"]
+        assert book.verify().holds
+
+
+def test_a_budget_that_is_lowered_leaves_nothing_but_keeps_what_was_promised(opened):
+    with write(opened) as book:
+        book.reserve("t", "job", Fraction(1, 2), "fit")
+        book.set_budget("t", "1/4")
+        assert book.state("t").remaining == 0
+        book.charge_reserved("t", "job")
+        assert book.verify().holds
+
+
+def test_entries_are_neither_edited_nor_deleted(opened):
+    for statement in ("DELETE FROM entry", "UPDATE entry SET amount = '0'"):
+        with pytest.raises(OSError, match="driver"), opened.write() as session:
+            session.execute(text(statement))
+
+
+def tamper(database, *statements):
+    """As someone would who has the file: without the triggers."""
+    off = {
+        True: ["DROP TRIGGER entry_is_kept_update", "DROP TRIGGER entry_is_kept_delete"],
+        False: ["DROP TRIGGER entry_is_kept ON entry"],
+    }
+    with database.write() as session:
+        for statement in (*off[database.is_sqlite], *statements):
+            session.execute(text(statement))
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("UPDATE entry SET amount = '1/100' WHERE id = 3", "entry 3 is not what was written"),
+        ("UPDATE entry SET spent = '1/10' WHERE id = 3", "entry 3 is not what was written"),
+        ("UPDATE entry SET purpose = 'nothing' WHERE id = 2", "entry 2 is not what was written"),
+        ("DELETE FROM entry WHERE id = 2", "entry 2 is missing"),
+        ("DELETE FROM entry WHERE id = 4", "the head of the chain is not the last entry"),
+        ("UPDATE account SET total = '100'", "its budget is not the one last written"),
+        ("UPDATE ledger_head SET hash = 'x'", "the head of the chain is not the last entry"),
+    ],
+)
+def test_an_edit_shows(opened, statement, found):
+    with write(opened) as book:
+        for number in range(3):
+            book.charge("t", TENTH, f"fit {number}")
+        assert book.verify().holds
+    tamper(opened, statement)
+    with write(opened) as book:
+        assert any(found in problem for problem in book.verify().problems)
+
+
+def test_readers_do_not_wait_for_a_writer(opened, place):
+    with write(opened) as book, ThreadPoolExecutor(1) as pool:
+        book.charge("t", TENTH, "fit")
+        assert pool.submit(lambda: Ledger(place, "t").spent).result(20) == 0
+
+
+def test_the_library_and_the_server_share_one_account(opened, place):
+    Ledger(place, "t").charge(Budget.of("1/4"), "at the desk")
+    with write(opened) as book:
+        book.reserve("t", "job", Fraction(3, 4), "on the server")
+    with pytest.raises(BudgetExceeded):
+        Ledger(place, "t").charge(Budget.of("1/100"), "at the desk")
+
+
+def test_migrations_make_what_the_code_expects(database):
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    import frith.server.schema  # noqa: F401 - its tables belong to the same metadata
+
+    with database.read() as session:
+        context = MigrationContext.configure(
+            session.connection(), opts={"version_table": "frith_version"}
+        )
+        assert compare_metadata(context, metadata) == []
+
+
+def test_many_processes_may_bring_a_database_up_to_date_at_once(place):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: Database(place).upgrade(), range(8)))
+    Database(place).check()
+
+
+def test_a_password_is_not_shown():
+    database = Database("postgresql://frith:hunter2@localhost/census")
+    assert "hunter2" not in str(database) + repr(database.url)
