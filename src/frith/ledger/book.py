@@ -153,7 +153,7 @@ class Book:
     # -- accounts ------------------------------------------------------------------------------
 
     def has(self, name: str) -> bool:
-        return self._row(name) is not None
+        return self.find(name) is not None
 
     def open(self, name: str, budget: Budget) -> Receipt:
         """A new account. One with a delta is converted to rho, once, and charged in rho."""
@@ -177,20 +177,26 @@ class Book:
         self._connection.execute(account.update().where(account.c.name == name).values(values))
         return self._append(name, BUDGET, None, budget.total, f"set from {old} to {budget}")
 
-    def state(self, name: str) -> State:
-        row = self._row(name)
-        if row is None:
-            raise ValueError(f"the ledger has no account {name!r}")
-        last = self._connection.execute(
-            select(entry.c.spent, entry.c.held)
-            .where(entry.c.account == name)
+    def find(self, name: str) -> State | None:
+        """An account as its last entry left it, None where it was never opened."""
+        row = self._connection.execute(
+            select(account, entry.c.spent, entry.c.held)
+            .outerjoin(entry)
+            .where(account.c.name == name)
             .order_by(entry.c.id.desc())
             .limit(1)
-        ).one()
+        ).first()
+        if row is None:
+            return None
         budget = Budget.of(row.epsilon, row.delta)
-        return State(
-            name, budget, row.unit, Fraction(row.total), Fraction(last.spent), Fraction(last.held)
-        )
+        spent, held = Fraction(row.spent or 0), Fraction(row.held or 0)
+        return State(name, budget, row.unit, Fraction(row.total), spent, held)
+
+    def state(self, name: str) -> State:
+        found = self.find(name)
+        if found is None:
+            raise ValueError(f"the ledger has no account {name!r}")
+        return found
 
     def accounts(self) -> list[str]:
         return list(self._connection.scalars(select(account.c.name).order_by(account.c.name)))
@@ -249,9 +255,6 @@ class Book:
         """Wait for other writers; SQLite's write transactions have waited already."""
         self._connection.execute(select(head).with_for_update())
 
-    def _row(self, name: str) -> Any:
-        return self._connection.execute(select(account).where(account.c.name == name)).first()
-
     def _reservation(self, name: str, request: str) -> Receipt:
         steps = self.entries(name, request)
         if [s.kind for s in steps] != [RESERVE]:
@@ -262,26 +265,16 @@ class Book:
         self, name: str, kind: str, request: str | None, amount: Fraction, purpose: str
     ) -> Receipt:
         last = self._connection.execute(select(head).with_for_update()).one()
-        state = self._totals(name)
-        spent, held = _after(kind, request, amount, *state)
-        unit = self._row(name).unit
+        state = self.state(name)
+        spent, held = _after(kind, request, amount, state.spent, state.held)
         at = self._clock().isoformat(timespec="seconds")
-        fields = (last.entry + 1, name, kind, request, amount, spent, held, unit, purpose, at)
+        fields = (last.entry + 1, name, kind, request, amount, spent, held, state.unit, purpose, at)
         receipt = Receipt(*fields, hash_of(last.hash, fields))
         row = {c.name: getattr(receipt, c.name) for c in entry.columns}
         row |= {n: str(row[n]) for n in ("amount", "spent", "held")}
         self._connection.execute(entry.insert().values(row))
         self._connection.execute(head.update().values(entry=receipt.id, hash=receipt.hash))
         return receipt
-
-    def _totals(self, name: str) -> tuple[Fraction, Fraction]:
-        last = self._connection.execute(
-            select(entry.c.spent, entry.c.held)
-            .where(entry.c.account == name)
-            .order_by(entry.c.id.desc())
-            .limit(1)
-        ).first()
-        return (Fraction(last.spent), Fraction(last.held)) if last else (Fraction(0), Fraction(0))
 
 
 def as_csv(entries: list[Receipt]) -> str:

@@ -203,7 +203,11 @@ def released(context: Context, session: Session, job: Job) -> Any:
 
 
 def cancel(context: Context, session: Session, job: Job) -> None:
-    """End a job that is still queued, and give its reservation back."""
+    """End a job that is still queued, and give its reservation back.
+
+    The job is locked before the ledger, as by workers, so that neither waits for the other.
+    """
+    session.refresh(job, with_for_update=True)
     if job.state != QUEUED:
         raise Problem("conflict", f"only a queued job can be cancelled, and this is {job.state}")
     _give_back(context, session, job)
@@ -299,9 +303,9 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
     job.state, job.finished, job.lease, job.problem = REFUSED, context.now(), None, problem
 
 
-def mine(session: Session, job_id: str, worker: str) -> Job:
+def mine(session: Session, job_id: str, worker: str, *, to_change: bool = True) -> Job:
     """The job, if this worker still has it."""
-    job = session.get(Job, job_id, with_for_update=True)
+    job = session.get(Job, job_id, with_for_update=to_change)
     if job is None or job.worker != worker or job.state not in (QUEUED, RUNNING):
         raise Lost
     return job

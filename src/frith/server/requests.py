@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,12 +17,13 @@ from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
 from frith.server.problems import Problem
 
-AMOUNT = r"^(\d{1,9}(\.\d{1,18})?(e-?\d{1,2})?|\d{1,9}/\d{1,9})$"
+AMOUNT = r"^([0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?|[0-9]{1,9}/[0-9]{1,9})$"
 """How amounts are written: 0.5, 1e-6, 1/3. Short, so that no exponent makes a giant of it."""
 _AMOUNT = re.compile(AMOUNT.replace("$", r"\Z"), re.IGNORECASE)
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
-_MOST = 2**32 - 1
-_MOST_TREES = 10_000
+_MOST = 10_000
+_MOST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
+"""The largest whole numbers; trees, levels and bins cost time and room before a question is asked."""
 _SERVERS = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
 """Parameters that are the server's to set."""
 
@@ -88,7 +91,8 @@ def make_learner(asked: Asked, domain: Domain, seed: int) -> PrivateForestClassi
     return kind(domain=domain, epsilon=asked.budget.epsilon, delta=asked.budget.delta, **parameters)
 
 
-def offered(learner: str) -> dict[str, Any]:
+@functools.cache
+def offered(learner: str) -> Mapping[str, Any]:
     """The parameters of a learner that a request may set, with their defaults."""
     defaults = BY_NAME[learner]().get_params()
     return {name: value for name, value in defaults.items() if name not in _SERVERS}
@@ -103,21 +107,19 @@ def _parameters(learner: str, given: dict[str, Any]) -> dict[str, Any]:
             raise Problem("invalid", f"the learner {learner} has the parameters {names}")
         if not _is_plain(value):
             raise Problem("invalid", f"the parameter {name} has no such value")
-    chosen = known | given
+        most = _MOST_OF.get(name, _MOST)
+        if isinstance(value, int) and not 0 <= value <= most:
+            raise Problem("invalid", f"the parameter {name} is from 0 to {most} here")
+    chosen = {**known, **given}
     if chosen.pop("as_published", False) is not False:
         raise Problem("invalid", "as_published keeps no guarantee, so it is not offered here")
-    trees = chosen.get("n_trees")
-    if isinstance(trees, int) and trees > _MOST_TREES:
-        raise Problem("invalid", f"n_trees is at most {_MOST_TREES} here")
     return chosen
 
 
 def _is_plain(value: Any) -> bool:
     """Numbers and words that cost nothing to read."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, int):
         return True
-    if isinstance(value, int):
-        return 0 <= value <= _MOST
     if isinstance(value, float):
         return 1e-9 <= value <= 1e9 or value == 0
     return isinstance(value, str) and bool(_WORD.match(value) or _AMOUNT.match(value))

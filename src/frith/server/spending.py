@@ -6,13 +6,14 @@ A batch whose people are in no other batch has accounts of its own, with the sam
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from frith.ledger import Book, State
+from frith.ledger import Book, Receipt, State
 from frith.privacy.budget import Budget
 from frith.privacy.composition import epsilon_of
 from frith.privacy.exact import show
@@ -104,6 +105,23 @@ def states(
     return _state(book, account, whole), _state(book, own_account(account, member), own)
 
 
+def analyst_states(context: Context, session: Session, table: Spendable) -> list[State]:
+    """The analysts' own accounts on a table, as they stand in this period."""
+    book, account = context.book(session), account_of(context, table)
+    return [book.state(name) for name in book.accounts() if name.startswith(account + "/")]
+
+
+def entries_about(context: Context, session: Session, table: str) -> list[Receipt]:
+    """Every entry of a table's accounts: its own, its analysts' and its batches', in all periods."""
+    entries = context.book(session).entries()
+    return [e for e in entries if re.split("[/+@]", e.account, maxsplit=1)[0] == table]
+
+
+def member_of(account: str) -> str | None:
+    """Whose account it is; None for a table's or a batch's."""
+    return account.partition("/")[2] or None
+
+
 def quote(
     context: Context,
     session: Session,
@@ -126,7 +144,8 @@ def quote(
             if left
             else f"{whose} no budget left on this table; the curator can raise it"
         )
-    return Quote(whole.unit, cost, own.remaining, delta, refusal)
+    shown = own.remaining if refusal is None else left  # what the refusal says is what is left
+    return Quote(whole.unit, cost, shown, delta, refusal)
 
 
 def require(quote: Quote) -> None:
@@ -144,7 +163,7 @@ def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
 
 
 def _state(book: Book, name: str, budget: Budget) -> State:
-    return book.state(name) if book.has(name) else State(name, budget, budget.unit, budget.total)
+    return book.find(name) or State(name, budget, budget.unit, budget.total)
 
 
 def _open(book: Book, name: str, budget: Budget) -> None:
@@ -153,7 +172,8 @@ def _open(book: Book, name: str, budget: Budget) -> None:
 
 
 def _set(book: Book, name: str, budget: Budget) -> None:
-    if book.has(name) and book.state(name).budget != budget:
+    found = book.find(name)
+    if found is not None and found.budget != budget:
         book.set_budget(name, budget.epsilon)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -224,11 +225,21 @@ def list_views(session: Session, member: Member) -> list[View]:
 
 
 def domain_of(table: RegisteredTable) -> Domain:
-    return Domain.from_json(json.loads(table.domain))
+    return _read_domain(table.domain)
 
 
 def policy_of(table: RegisteredTable) -> Policy:
-    return Policy.from_json(json.loads(table.policy))
+    return _read_policy(table.policy)
+
+
+@functools.lru_cache(maxsize=256)
+def _read_domain(text: str) -> Domain:
+    return Domain.from_json(json.loads(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _read_policy(text: str) -> Policy:
+    return Policy.from_json(json.loads(text))
 
 
 def view_of(domain: Domain, columns: list[str]) -> Domain:

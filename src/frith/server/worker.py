@@ -71,7 +71,7 @@ class Worker:
     def _work(self, job_id: str) -> Any:
         """The document of a job; None where an earlier release is repeated."""
         with self.context.database.read() as session:
-            job = jobs.mine(session, job_id, self.name)
+            job = jobs.mine(session, job_id, self.name, to_change=False)
             is_new = job.state == jobs.QUEUED
             repeats = job.release is not None
             work = Work(session, job)

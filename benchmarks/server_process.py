@@ -1,0 +1,147 @@
+"""A real server in a process of its own, for tests and benchmarks: started, asked, killed, restarted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from frith.server import members, sample
+from frith.server.context import Context
+from frith.server.serve import open_context
+from frith.server.settings import Settings
+
+CURATOR, ANALYST = sample.CURATOR, sample.ANALYST
+_START_SECONDS = 120
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Client(httpx2.Client):
+    """A bare client, so that nothing of ours stands between a test and the server."""
+
+    def get_until_done(self, job: str, seconds: float = 120) -> dict[str, Any]:
+        """Ask about a job until it has ended."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            found = self.get(f"/v1/jobs/{job}").json()
+            if found["state"] in ("done", "failed", "cancelled"):
+                return found
+            time.sleep(0.05)
+        raise TimeoutError(f"job {job} is not done")
+
+
+class ServerProcess:
+    """`frith serve` on a database, with the sample table; everything it says is kept in a file."""
+
+    def __init__(self, folder: Path, database: str | None = None, *, epsilon: str = "1",
+                 **settings: Any):  # fmt: skip
+        self.folder, self.port = folder, free_port()
+        self.settings = {"port": self.port, "database": database or str(folder / "server.db"),
+                         "requests_per_second": 100_000, "queued_per_member": 100_000} | settings  # fmt: skip
+        context = self.context()
+        self.sample = sample.fill(context, folder, epsilon)
+        context.database.close()
+        self.table, self.log = self.sample.table, folder / "server.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def context(self) -> Context:
+        """The same state, in this process."""
+        return open_context(Settings(**self.settings))
+
+    def new_analyst(self, name: str, context: Context) -> str:
+        """A further analyst with a grant, and their token."""
+        from frith.server import tables
+
+        with context.database.write() as session:
+            members.add_member(context, session, name, "analyst")
+            tables.grant(context, session, self.table, name)
+            return members.issue_token(context, session, name).text
+
+    def start(self) -> ServerProcess:
+        environment = os.environ | {
+            f"FRITH_{name.upper()}": str(value) for name, value in self.settings.items()
+        }
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "frith", "serve"],
+                env=environment,
+                stderr=log,
+                stdout=log,
+                start_new_session=True,
+            )
+        self.wait()
+        return self
+
+    def wait(self) -> None:
+        """Until it answers."""
+        until = time.monotonic() + _START_SECONDS
+        while time.monotonic() < until:
+            try:
+                if httpx2.get(f"{self.url}/health", timeout=2).status_code == 200:
+                    return
+            except httpx2.HTTPError:
+                time.sleep(0.05)
+        raise RuntimeError(f"the server did not start: {self.log.read_text()[-2000:]}")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, token: str) -> Client:
+        headers = {"Authorization": f"Bearer {token}"}
+        return Client(base_url=self.url, headers=headers, timeout=60)
+
+    def workers(self) -> list[int]:
+        """The processes that the server has started."""
+        assert self.process is not None
+        listing = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
+        )
+        return [int(pid) for pid in listing.stdout.split()]
+
+    def kill(self, *, workers_only: bool = False) -> None:
+        """`kill -9`, of the server and its workers or of the workers alone."""
+        assert self.process is not None
+        for pid in self.workers():
+            _kill(pid)
+        if not workers_only:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> int:
+        """Ask it to stop, and wait until it has."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def __enter__(self) -> ServerProcess:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    def said(self) -> list[dict[str, Any]]:
+        """Its log, as far as it is lines of JSON."""
+        lines = self.log.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
