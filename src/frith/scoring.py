@@ -26,7 +26,7 @@ def private_score(curator: Curator, forest: Forest) -> Score:
 
     Privacy
     -------
-    The score is (epsilon, delta)-DP for the curator's budget (rule 27). A record has one label and
+    The score is (epsilon, delta)-DP for the curator's budget. A record has one label and
     gets one prediction, so it is in one cell of the matrix: L1 sensitivity 1 and squared L2
     sensitivity 1 (m, and m^2, for persons of at most m records). The matrix is one question, its
     shape and the attributes it reads come from the domain and the forest, and what is computed

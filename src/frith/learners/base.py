@@ -16,14 +16,14 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from frith.curator import Curator, Release
+from frith.curator import Curator
 from frith.domain import Categorical, Domain, class_array
 from frith.drafting import draft_attributes
 from frith.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
 from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Forest
 from frith.privacy.budget import Budget
 from frith.published import AS_PUBLISHED, PublishedCurator
 
@@ -260,14 +260,6 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if hasattr(self, "feature_names_in_"):
             return pd.DataFrame(X, columns=self.feature_names_in_)
         return X
-
-
-def forest_of_leaves(curator: Curator, trees: Trees, leaves: Release, vote: str) -> Forest:
-    """A forest whose leaves were released; what lies above them is their sum."""
-    counts = sum_up(trees, leaves.values, curator.domain)
-    each = np.full((len(trees.leaves), 1), leaves.variance)
-    variance = sum_up(trees, each, curator.domain)[:, 0]
-    return Forest(curator.domain, trees, counts, curator.guarantee, variance, vote)
 
 
 def structure_rng(random_state: Any) -> np.random.Generator:

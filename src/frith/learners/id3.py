@@ -11,8 +11,9 @@ import numpy as np
 from frith.curator import Curator
 from frith.forest import Forest
 from frith.kernels import LeafCounts, NodeSizes
-from frith.learners.base import PrivateForestClassifier, forest_of_leaves
+from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import one_of, whole
+from frith.learners.structured import forest_of_leaves
 from frith.scores import MAX_CAP, criterion
 from frith.trees.allocation import level_shares
 from frith.trees.gain import information_gain

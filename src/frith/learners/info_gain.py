@@ -10,8 +10,9 @@ import numpy as np
 from frith.curator import Curator
 from frith.forest import Forest
 from frith.kernels import LeafCounts
-from frith.learners.base import PrivateForestClassifier, forest_of_leaves, structure_rng
+from frith.learners.base import PrivateForestClassifier, structure_rng
 from frith.learners.parameters import share, whole
+from frith.learners.structured import forest_of_leaves
 from frith.scores import criterion
 from frith.trees.growing import Grower
 from frith.trees.random import floor_log

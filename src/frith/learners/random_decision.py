@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from frith.curator import Curator
+from frith.curator import Curator, Release
 from frith.forest import Forest, Trees
-from frith.kernels import LeafCounts
-from frith.learners.base import PrivateForestClassifier, forest_of_leaves, structure_rng
+from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
+from frith.learners.structured import (
+    Answered,
+    StructureFirstClassifier,
+    count_leaves,
+    forest_of_leaves,
+)
 from frith.trees.pruning import prune_empty
 from frith.trees.random import grow_random_trees, random_tree_height
 
 
-class RandomDecisionForestClassifier(PrivateForestClassifier):
+class RandomDecisionForestClassifier(StructureFirstClassifier):
     """Random decision trees whose leaves are counted privately (Private-RDT).
 
     Trees are grown at random from the domain, all leaves at one height; each record is counted in
@@ -105,14 +110,17 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def grow(self, curator: Curator) -> Trees:
         n_trees, height = whole("n_trees", self.n_trees), self.height
         if height is None:
             n = curator.records(share("size_share", self.size_share))
             height = random_tree_height(curator.domain, n, n_trees)
         rng = structure_rng(self.random_state)
-        trees = grow_random_trees(curator.domain, n_trees, whole("height", height), rng)
-        return self.count(curator, trees)
+        return grow_random_trees(curator.domain, n_trees, whole("height", height), rng)
+
+    def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
+        """Leaves vote by their counts, summed over the trees (Algorithm 3)."""
+        return forest_of_leaves(answered, trees, leaves, vote="counts")
 
     def update(self, X: Any, y: Any = None, *, epsilon: Any = None, disjoint: bool = False) -> Self:
         """Add a new batch of records to the leaves (Algorithm 5), for an epsilon of its own.
@@ -150,9 +158,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifier):
 
     def count(self, curator: Curator, trees: Trees) -> Forest:
         """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
-        kernel = LeafCounts(trees, curator.domain)
-        leaves = curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")
-        return forest_of_leaves(curator, trees, leaves, vote="counts")
+        return self.finish(curator, trees, count_leaves(curator, trees))
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""

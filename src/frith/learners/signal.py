@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from frith.curator import Curator
+from frith.curator import Curator, Release
 from frith.domain import Domain
-from frith.forest import Forest
-from frith.kernels import LeafCounts
-from frith.learners.base import PrivateForestClassifier, forest_of_leaves, structure_rng
+from frith.forest import Forest, Trees
+from frith.learners.base import structure_rng
 from frith.learners.parameters import share
+from frith.learners.structured import Answered, StructureFirstClassifier, forest_of_leaves
 from frith.trees.pruning import collapse, reliable_nodes
 from frith.trees.random import grow_supported_trees
 
 
-class SignalForestClassifier(PrivateForestClassifier):
+class SignalForestClassifier(StructureFirstClassifier):
     """Random trees as deep as signal outweighs noise, each record judged by the surest node (DP-RF).
 
     No parameter is needed but epsilon: the least support theta of a node (eq. 5) and the number of
@@ -73,17 +74,17 @@ class SignalForestClassifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def grow(self, curator: Curator) -> Trees:
         n = curator.records(share("size_share", self.size_share))
         self.tau_ = number_of_trees(curator, n)
         self.theta_ = least_support(curator, self.tau_)
         rng = structure_rng(self.random_state)
-        trees = grow_supported_trees(curator.domain, self.tau_, n, self.theta_, rng)
-        leaves = curator.noisy_counts(
-            LeafCounts(trees, curator.domain), curator.remaining_share, "labels in the leaves"
-        )
-        forest = forest_of_leaves(curator, trees, leaves, vote="confident")
-        return _prune(forest, leaf_noise=self.theta_ / curator.domain.n_labels)
+        return grow_supported_trees(curator.domain, self.tau_, n, self.theta_, rng)
+
+    def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
+        """The surest node of a path speaks (4.6, 4.7), once the unreliable ones are pruned."""
+        forest = forest_of_leaves(answered, trees, leaves, vote="confident")
+        return _prune(forest, leaf_noise=math.sqrt(leaves.variance))
 
 
 def least_support(curator: Curator, tau: int) -> float:

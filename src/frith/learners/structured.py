@@ -1,0 +1,58 @@
+"""Learners that grow their trees before they look at a record, and then count leaves once.
+
+Their structure is public, so parties can share it, each counting its own records: anyone adds the
+counts up. See `frith.parties`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Protocol
+
+import numpy as np
+
+from frith.curator import Curator, Release
+from frith.domain import Domain
+from frith.forest import Forest, Trees, sum_up
+from frith.kernels import LeafCounts
+from frith.learners.base import PrivateForestClassifier
+from frith.privacy.guarantee import Guarantee
+
+
+class Answered(Protocol):
+    """Whose answer some counts are: a curator's, or several parties' together."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+
+class StructureFirstClassifier(PrivateForestClassifier):
+    """Structure from public facts, one question about the leaves, the rest is post-processing."""
+
+    @abstractmethod
+    def grow(self, curator: Curator) -> Trees:
+        """The trees, from the domain, the budget, the seed and the number of records."""
+
+    @abstractmethod
+    def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
+        """The forest, from noisy counts of the leaves."""
+
+    def learn(self, curator: Curator) -> Forest:
+        trees = self.grow(curator)
+        return self.finish(curator, trees, count_leaves(curator, trees))
+
+
+def count_leaves(curator: Curator, trees: Trees) -> Release:
+    """Labels in the leaves of all trees, for all that is left of the budget."""
+    kernel = LeafCounts(trees, curator.domain)
+    return curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")
+
+
+def forest_of_leaves(answered: Answered, trees: Trees, leaves: Release, vote: str) -> Forest:
+    """A forest whose leaves were released; what lies above them is their sum."""
+    counts = sum_up(trees, leaves.values, answered.domain)
+    each = np.full((len(trees.leaves), 1), leaves.variance)
+    variance = sum_up(trees, each, answered.domain)[:, 0]
+    return Forest(answered.domain, trees, counts, answered.guarantee, variance, vote)
