@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove peers accuracy bench setup java clean
+.PHONY: demo test lint prove peers accuracy bench setup java chromium clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -23,7 +23,12 @@ java:  ## for the Spark tests; they are skipped by name where it is missing
 		apt-get install -y -qq default-jre-headless; } || \
 		echo "no Java: Spark tests are skipped; apt-get install default-jre-headless"
 
-test: lint java  ## everything CI checks, in minutes
+chromium:  ## for the browser tests; they are skipped by name where it is missing
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+		echo "no Chromium: browser tests are skipped; apt-get install chromium"
+
+test: lint java chromium  ## everything CI checks, in minutes
 	$(BIN)/python -m pytest -n 2 --durations=5
 
 lint: $(READY)

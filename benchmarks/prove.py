@@ -50,6 +50,19 @@ STEPS = (
         (PYTHON, "-m", "pytest", "-n", "2"),
     ),
     Step(
+        "server",
+        "The private database at full size: 64 clients and one budget on both databases, 100 rounds of "
+        "`kill -9`, a full disk, a PostgreSQL restart, attacks, schemathesis, two servers one record "
+        "apart, and the pages in a real browser.",
+        (PYTHON, "-m", "pytest", "-n", "2", "tests/server", "tests/browser", "tests/ledger"),
+    ),
+    Step(
+        "server-load",
+        "A run on a budget, quotes a second, and pages while eight jobs train.",
+        (PYTHON, "benchmarks/server_load.py"),
+        "results/server.md",
+    ),
+    Step(
         "rdt-accuracy",
         "Private-RDT on nursery and mushroom at the paper's eleven epsilons, beside the exact forest.",
         (PYTHON, "benchmarks/rdt_accuracy.py"),

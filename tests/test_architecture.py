@@ -22,10 +22,12 @@ ORDER = [
     ("published", "scoring"),
     ("trees",),
     ("learners",),
-    ("audit", "datasets"),
+    ("audit", "datasets", "client"),
+    ("parties",),
     ("demo",),
     ("server",),
     ("cli",),
+    ("__main__",),
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 FILES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from frith.client import connect
     from frith.domain import Categorical, Domain, Numeric, Person
     from frith.engines import open_table
-    from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning
+    from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
     from frith.forest import Forest
     from frith.learners import (
         C45Classifier,
@@ -48,7 +49,9 @@ _HOMES = {
     "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
+    "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
+    "connect": "frith.client",
     "open_table": "frith.engines",
 }
 __all__ = [
@@ -69,7 +72,9 @@ __all__ = [
     "Person",
     "PrivacyLeakWarning",
     "RandomDecisionForestClassifier",
+    "RemoteError",
     "SignalForestClassifier",
+    "connect",
     "open_table",
 ]
 

@@ -34,6 +34,7 @@ from frith.label_gradients import LabelGradients
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
+from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import ExactSource, Noise, OpenDPSource, Source
 from frith.scores import Criterion, split_scores
 
@@ -70,6 +71,17 @@ class Splits(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+
+class Masking(Protocol):
+    """How one party hides its answer until it is added to the others'."""
+
+    @property
+    def honest(self) -> int:
+        """How many parties are sure not to share what they know."""
+        ...
+
+    def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +160,26 @@ class Curator:
         exact = kernel.take(sums) if isinstance(kernel, View) else sums
         values = self._source.perturb(exact, noise, self._engine.threads)
         return Release(values, 0.0 if self.is_exact else noise.variance)
+
+    def masked_counts(
+        self, kernel: Kernel | View, share: Fraction, purpose: str, masking: Masking
+    ) -> NDArray[np.uint64]:
+        """The same sums with a share of the noise, hidden under a mask that others' masks cancel.
+
+        What leaves is evenly distributed for whoever does not know the masks. In the sum over all
+        parties there is at least the noise that `share` of the budget asks for, whatever up to
+        `parties - honest` of them know together.
+        """
+        base = kernel.base if isinstance(kernel, View) else kernel
+        _check_kernel(base, purpose)
+        noise = noise_share(
+            kernel, self.domain, share * self.budget.total, self.budget.unit, masking.honest
+        )
+        self._charge(share)
+        self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
+        sums = self._sums(base, purpose)
+        exact = kernel.take(sums) if isinstance(kernel, View) else sums
+        return masking.hide(self._source.perturb(exact, noise, self._engine.threads))
 
     def choose_splits(
         self,
@@ -234,7 +266,7 @@ class Curator:
     @property
     def records_per_unit(self) -> int:
         """The most records of one protected unit that are counted."""
-        return 1 if self.domain.person is None else self.domain.person.records
+        return most_records(self.domain)
 
     def _charge(self, share: Fraction) -> None:
         """Pay first: the meter for this question, and the ledger once for all of them."""
@@ -260,6 +292,21 @@ class Curator:
             self._assumptions.append(text)
 
 
+def most_records(domain: Domain) -> int:
+    return 1 if domain.person is None else domain.person.records
+
+
+def noise_share(
+    kernel: Kernel | View, domain: Domain, amount: Fraction, unit: str, honest: int
+) -> LaplaceShare | GaussianShare:
+    """What each of several parties adds to its sums, of which `honest` shares alone suffice."""
+    most = most_records(domain)
+    if unit == "rho":
+        cells = math.prod(kernel.shape)
+        return GaussianShare(amount, kernel.l2_squared * most**2, honest, cells)
+    return LaplaceShare(amount, kernel.l1 * most, honest)
+
+
 def _check_kernel(kernel: Kernel, purpose: str) -> None:
     """Public facts alone: sensitivities take for granted that trees share no node."""
     if isinstance(kernel, LeafCounts | SplitCounts | ConfusionCounts):
@@ -275,4 +322,8 @@ def _check_kernel(kernel: Kernel, purpose: str) -> None:
 def _sensitivity(noise: Noise) -> tuple[str, int]:
     if isinstance(noise, DiscreteLaplace):
         return "discrete Laplace", noise.sensitivity
+    if isinstance(noise, LaplaceShare):
+        return f"discrete Laplace in {noise.honest} shares", noise.sensitivity
+    if isinstance(noise, GaussianShare):
+        return f"discrete Gaussian in {noise.honest} shares", noise.sensitivity_squared
     return "discrete Gaussian", noise.sensitivity_squared

@@ -61,5 +61,40 @@ def _rebuild_budget_exceeded(
     return BudgetExceeded(what, requested=requested, remaining=remaining, unit=unit)
 
 
+class RemoteError(FrithError):
+    """A private database said no, failed, or could not be reached; `code` says which of these.
+
+    `status` is None and `facts` are empty where the server was not there to give any.
+    """
+
+    def __init__(
+        self, message: str, *, code: str, status: int | None = None, facts: Any = None
+    ) -> None:
+        Exception.__init__(self, message)
+        self.message, self.code, self.status = message, code, status
+        self.facts: dict[str, Any] = dict(facts or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_remote, (type(self), self.message, self.code, self.status, self.facts)
+
+
+class RemoteBudgetExceeded(RemoteError, BudgetExceeded):
+    """A private database's budget does not cover a request; nothing was charged."""
+
+    def __init__(
+        self, message: str, *, code: str, status: int | None = None, facts: Any = None
+    ) -> None:
+        super().__init__(message, code=code, status=status, facts=facts)
+        self.what, self.unit = "the account on the server", str(self.facts.get("unit", "epsilon"))
+        self.requested = Fraction(self.facts.get("cost", 0))
+        self.remaining = Fraction(self.facts.get("left", 0))
+
+
+def _rebuild_remote(
+    kind: type[RemoteError], message: str, code: str, status: int | None, facts: Any
+) -> RemoteError:
+    return kind(message, code=code, status=status, facts=facts)
+
+
 class PrivacyLeakWarning(UserWarning):
     """Something exact about the records leaves the curator outside the stated guarantee."""

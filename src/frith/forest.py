@@ -105,6 +105,18 @@ class Trees:
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return self.roots, self.attribute, self.cut, self.first_child, self.sets
 
+    def to_json(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name).tolist() for name in _TREE_ARRAYS}
+        return arrays | {"sets": [np.flatnonzero(row).tolist() for row in self.sets]}
+
+    @classmethod
+    def from_json(cls, data: Any, domain: Domain) -> Trees:
+        """Trees that are legal for a domain; raises like `check`, or as plain data do."""
+        arrays = {n: np.array(data[n], dtype=np.int32) for n in _TREE_ARRAYS}
+        trees = cls(**arrays, sets=_read_sets(data.get("sets", []), domain))
+        trees.check(domain)
+        return trees
+
     def check(self, domain: Domain) -> None:
         """Raise `FormatError` unless every walk over codes of the domain ends in a leaf."""
         nodes = np.arange(self.n_nodes)
@@ -360,8 +372,7 @@ class Forest:
             "guarantee": self.guarantee.to_json(),
             "variance": self.variance.tolist(),
             "domain": self.domain.to_json(),
-            "trees": {name: getattr(self.trees, name).tolist() for name in _TREE_ARRAYS}
-            | {"sets": [np.flatnonzero(row).tolist() for row in self.trees.sets]},
+            "trees": self.trees.to_json(),
             "values": self.values.tolist(),
         }
 
@@ -371,9 +382,7 @@ class Forest:
             raise FormatError(f"this is not a frith forest: it must say format {FORMAT!r}")
         try:
             domain = Domain.from_json(data["domain"])
-            arrays = {n: np.array(data["trees"][n], dtype=np.int32) for n in _TREE_ARRAYS}
-            trees = Trees(**arrays, sets=_read_sets(data["trees"].get("sets", []), domain))
-            trees.check(domain)
+            trees = Trees.from_json(data["trees"], domain)
             values = np.array(data["values"])
             if values.shape != (trees.n_nodes, domain.n_labels) or values.dtype.kind not in "if":
                 raise FormatError("the forest's values do not fit its trees")

@@ -59,7 +59,7 @@ def test_a_ledger_is_charged_and_the_receipt_shown(run, desk):
     receipt = json.loads(said)["receipt"]
     assert (receipt["amount"], receipt["spent"], receipt["unit"]) == ("0.75", "0.75", "epsilon")
     result = train(run, desk, "--epsilon", "0.25", "--ledger", desk / "ledger")
-    assert "receipt 2: epsilon 0.25 charged" in result.stdout
+    assert "receipt 3: epsilon 0.25 charged" in result.stdout
     assert Ledger(desk / "ledger").remaining == 0
 
 

@@ -27,6 +27,7 @@ from frith.forest import Forest
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
+from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import Choice, Noise
 
 Invent = Callable[[int, tuple[int, ...]], NDArray[np.int64]]
@@ -149,12 +150,14 @@ def _loss(a: Exchange, b: Exchange) -> Fraction:
     """The loss of one question, in its mechanism's own norm, exactly."""
     change = a.exact.astype(object) - b.exact.astype(object)
     scale = Fraction(a.mechanism.scale)
-    if isinstance(a.mechanism, DiscreteLaplace):
+    if isinstance(a.mechanism, DiscreteLaplace | LaplaceShare):
         return Fraction(int(np.abs(change).sum())) / scale
     if isinstance(a.mechanism, SignChoice):
         most = int(np.abs(change).sum(axis=1).max())  # each question's signs may be as they like
         spread = Fraction(2 * most) / scale + 4 * SignChoice.SLACK
         return spread if a.mechanism.unit == "epsilon" else spread**2 / 8
+    if isinstance(a.mechanism, GaussianShare):
+        return Fraction(int((change**2).sum())) / (2 * a.mechanism.honest * scale**2)
     if not isinstance(a.mechanism, DiscreteGaussian):
         spread = Fraction(int(change.max()) - int(change.min())) / scale
         return spread if a.mechanism.unit == "epsilon" else spread**2 / 8

@@ -12,6 +12,7 @@ import typer
 
 import frith
 from frith.cli import (
+    backup,
     check,
     demo,
     domain,
@@ -19,6 +20,7 @@ from frith.cli import (
     ledger,
     people,
     predict,
+    remote,
     rules,
     serve,
     show,
@@ -71,8 +73,11 @@ app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)
 app.command("train", rich_help_panel=_DESK)(train.train)
 app.command("serve", rich_help_panel=_SERVER)(serve.serve)
 app.command("worker", rich_help_panel=_SERVER)(serve.worker)
+app.add_typer(remote.app, name="remote", rich_help_panel=_SERVER)
 app.add_typer(people.members, name="member", rich_help_panel=_SERVER)
 app.add_typer(people.tokens, name="token", rich_help_panel=_SERVER)
+app.command("backup", rich_help_panel=_SERVER)(backup.backup)
+app.command("restore", rich_help_panel=_SERVER)(backup.restore)
 app.command("show", rich_help_panel=_ANYONE)(show.show)
 app.command("rules", rich_help_panel=_ANYONE)(rules.rules)
 app.command("draw", rich_help_panel=_ANYONE)(draw.draw)

@@ -6,7 +6,7 @@ File names and values are never read as Rich markup, so a bracket in one is only
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,21 @@ def say_error(text: str) -> None:
 
 def print_json(data: Any) -> None:
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], json: bool = False) -> None:
+    """A small table, or the same as JSON."""
+    if json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for i, name in enumerate(columns):  # what comes first is a name or an id, to be copied
+        table.add_column(name, no_wrap=i == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    out().print(table)
 
 
 @contextmanager

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from frith.cli.console import say_note
-from frith.cli.files import check_output, read_table
+from frith.cli.files import check_output
 from frith.cli.options import TableFiles
-from frith.errors import DataError, PrivacyLeakWarning, SourceError
-
-if TYPE_CHECKING:
-    from frith.domain import Domain
+from frith.errors import SourceError
 
 app = typer.Typer(no_args_is_help=True, help="Draft the public facts about a table.")
-
-_REVIEW = (
-    "Drafted from the records: its values and bounds are exact facts about people.",
-    "Review every one, replace what is not public knowledge, then remove `learned = true`.",
-)
 
 
 @app.command()
@@ -42,17 +33,19 @@ def draft(
     The draft holds exact facts about people: it is private until every value in it has been
     reviewed and is public knowledge.
     """
+    from frith.engines.drafts import REVIEW, draft_of_files, draft_text
+
     if output is not None:
         _check_new(output, table, force)
-    domain = _draft(table, label, person)
+    domain = draft_of_files(table, label, person)
     if output is None:
-        typer.echo(_text(domain), nl=False)
+        typer.echo(draft_text(domain), nl=False)
     elif output.suffix == ".json":
         domain.save(output)
     else:
-        output.write_text(_text(domain), encoding="utf-8")
+        output.write_text(draft_text(domain), encoding="utf-8")
     where = "" if output is None else f"{output} written. "
-    say_note(where + " ".join(_REVIEW))
+    say_note(where + " ".join(REVIEW))
 
 
 def _check_new(output: Path, table: Path, force: bool) -> None:
@@ -62,21 +55,3 @@ def _check_new(output: Path, table: Path, force: bool) -> None:
         raise SourceError(
             f"{output} exists and may be reviewed already; choose another name, or --force"
         )
-
-
-def _draft(path: Path, label: str, person: str | None) -> Domain:
-    from frith.domain import Domain
-
-    table = read_table(path)
-    for role, name in (("label", label), ("person", person)):
-        if name is not None and name not in table.column_names:
-            has = ", ".join(table.column_names)
-            raise DataError(f"{path} has no {role} column {name!r}; it has {has}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # said as a note instead
-        return Domain.from_table(table, label, person=person)
-
-
-def _text(domain: Domain) -> str:
-    """TOML that carries its own warning."""
-    return "".join(f"# {line}\n" for line in _REVIEW) + "\n" + domain.to_toml()

@@ -31,19 +31,6 @@ def check_output(path: Path, *inputs: Path) -> None:
         raise SourceError(f"{path} would be written over while it is read; choose another name")
 
 
-def read_table(path: Path) -> pa.Table:
-    """A whole table with the types its files state, or that its CSV cells suggest."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    from frith.engines.files import list_files
-
-    files, kind = list_files(path)
-    if kind == "csv":
-        return pa.concat_tables([_read_csv(f) for f in files], promote_options="permissive")
-    return ds.dataset(files, format=kind).to_table()
-
-
 def read_batches(
     path: Path, names: Sequence[str], bad_row: Handler | None = None
 ) -> Iterator[pa.RecordBatch]:
@@ -87,29 +74,3 @@ def _batches_of(
     if kind == "csv":
         return csv_batches(file, names, bad_row)
     return ds.dataset(file, format=kind).to_batches(columns=names, batch_size=ROWS)
-
-
-def _read_csv(file: str) -> pa.Table:
-    """A CSV file with guessed types; what looks like a date stays the text that training sees.
-
-    Rows with a wrong number of cells are skipped, as in training.
-    """
-    import pyarrow as pa
-
-    from frith.encoding import readable
-    from frith.engines.csv import read_csv
-
-    table = read_csv(file, {})
-    dates = {field.name: pa.string() for field in table.schema if not readable(field.type)}
-    if dates:
-        table = read_csv(file, dates)
-    return pa.table([_empty_is_missing(c) for c in table.columns], names=table.column_names)
-
-
-def _empty_is_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_string(column.type):
-        return column
-    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)

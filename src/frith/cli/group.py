@@ -8,8 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from frith.cli.console import say_error
-from frith.cli.words import amount
-from frith.errors import BudgetExceeded, FrithError
+from frith.errors import BudgetExceeded, FrithError, RemoteError
 
 FAILED = 2
 OVER_BUDGET = 3
@@ -36,7 +35,9 @@ def exit_code(error: Exception) -> int:
 
 def _message(error: Exception) -> str:
     """One line: files named first, amounts rounded where their exact spelling is long."""
-    if isinstance(error, BudgetExceeded):
+    if isinstance(error, BudgetExceeded) and not isinstance(error, RemoteError):
+        from frith.privacy.words import amount
+
         left, asked = amount(error.remaining), amount(error.requested)
         return (
             f"{error.what} has {error.unit} {left} left and this asks for {asked}; "

@@ -56,6 +56,23 @@ def raise_budget(
 
 
 @app.command()
+def charge(
+    path: Place,
+    epsilon: Epsilon,
+    purpose: Annotated[str, typer.Option(help="What for, in a line.")],
+    delta: Delta = "0",
+    account: Account = "table",
+) -> None:
+    """Charge what was released by other means, or was lost with a backup."""
+    from frith.ledger import Ledger
+    from frith.privacy import Budget
+    from frith.privacy.words import amount
+
+    receipt = Ledger(path, account).charge(Budget.of(epsilon, delta), purpose)
+    say(f"entry {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged")
+
+
+@app.command()
 def show(
     path: Place,
     account: Account = "table",
@@ -129,7 +146,7 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
 def _show(ledger: Ledger) -> None:
     from rich.table import Table
 
-    from frith.cli.words import amount
+    from frith.privacy.words import amount
 
     state, entries = ledger.state, ledger.entries()
     say(f"{ledger}: budget {state.budget}", "bold")

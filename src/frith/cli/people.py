@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frith.cli.console import out, print_json, say, say_note
+from frith.cli.console import print_rows, say, say_note
 from frith.cli.options import AsJson
 from frith.cli.serve import Config, Place, read_settings
 
@@ -51,7 +51,7 @@ def list_members(config: Config = None, database: Place = None, json: AsJson = F
 
     with _context(config, database) as context, context.database.read() as session:
         rows = [(m.name, m.role, m.subject or "") for m in service.list_members(session)]
-    _print(("name", "role", "subject"), rows, json)
+    print_rows(("name", "role", "subject"), rows, json)
 
 
 @tokens.command("create")
@@ -85,7 +85,7 @@ def list_tokens(
     with _context(config, database) as context, context.database.read() as session:
         found = service.list_tokens(session, name)
         rows = [tuple(getattr(t, column) or "" for column in columns) for t in found]
-    _print(columns, rows, json)
+    print_rows(columns, rows, json)
 
 
 @tokens.command("revoke")
@@ -113,15 +113,3 @@ def _context(config: Any, database: str | None) -> Iterator[Context]:
         yield context
     finally:
         context.database.close()
-
-
-def _print(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], json: bool) -> None:
-    if json:
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
-        return
-    from rich.table import Table
-
-    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(*row)
-    out().print(table)

@@ -61,7 +61,7 @@ def _show(forest: Forest, path: Path) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
-    from frith.cli.words import promise
+    from frith.privacy.words import promise
 
     color = "green" if forest.guarantee.holds else "red"
     body = Text(f"{forest.guarantee}\n\n").append(promise(forest.guarantee), style="italic")

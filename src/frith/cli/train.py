@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,14 +68,14 @@ def train(
         "height": height, "random_state": seed, "ledger": ledger,
     }  # fmt: skip
     options = {k: v for k, v in wanted.items() if v is not None}
-    model = _make_model(learner, options | dict(map(_parse, set_ or ())))
+    model = _make_model(learner, options | dict(map(read_setting, set_ or ())))
     _fit(model, table)
     model.forest_.save(output)
     _warn(model)
     if json:
-        print_json(_facts(model, output))
+        print_json(facts_of(model, output))
     else:
-        _show(model, output)
+        show_model(model, output)
 
 
 def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
@@ -82,8 +83,7 @@ def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
 
     kind = BY_NAME[learner]
     offered = kind().get_params()
-    if "height" in options:
-        options[next((h for h in _HEIGHTS if h in offered), "height")] = options.pop("height")
+    options = name_height(options, offered)
     for name in options:
         if name not in offered:
             raise ValueError(
@@ -92,7 +92,13 @@ def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
     return kind(**options)
 
 
-def _parse(setting: str) -> tuple[str, Any]:
+def name_height(options: dict[str, Any], offered: Collection[str]) -> dict[str, Any]:
+    """The same options, the height under the name that the learner has for it."""
+    name = next((h for h in _HEIGHTS if h in offered), "height")
+    return {name if option == "height" else option: value for option, value in options.items()}
+
+
+def read_setting(setting: str) -> tuple[str, Any]:
     """NAME=VALUE, the value as JSON where it is JSON and as text otherwise."""
     import json
 
@@ -124,16 +130,19 @@ def _warn(model: Any) -> None:
         )
 
 
-def _facts(model: Any, output: Path) -> dict[str, Any]:
+def facts_of(model: Any, output: Path) -> dict[str, Any]:
+    """What a script needs to know of a forest that was written."""
     receipt = None if model.receipt_ is None else model.receipt_.to_json()
     return {"path": str(output), "guarantee": model.forest_.guarantee.to_json(), "receipt": receipt}
 
 
-def _show(model: Any, output: Path) -> None:
+def show_model(model: Any, output: Path) -> None:
+    """The forest that was written, its guarantee and its receipt, for reading."""
     from rich.panel import Panel
     from rich.text import Text
 
-    from frith.cli.words import amount, quoted
+    from frith.cli.words import quoted
+    from frith.privacy.words import amount
 
     forest, receipt = model.forest_, model.receipt_
     lines = [forest.describe()]

@@ -116,10 +116,13 @@ class DatabaseEngine(StreamEngine):
         return self._reading
 
 
+ONE_RECORD = "depends on one protected record alone"
+
+
 def row_by_row(what: str) -> tuple[str, ...]:
     """What has to be true of a query or a view, and is the curator's to know."""
     return (
-        f"each row of the {what}'s result depends on one protected record alone",
+        f"each row of the {what}'s result {ONE_RECORD}",
         f"no value of a record makes the {what} fail",
     )
 

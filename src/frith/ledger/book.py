@@ -168,7 +168,7 @@ class Book:
 
     def set_budget(self, name: str, epsilon: object) -> Receipt:
         """Another total from now on, for the same delta. What is spent stays spent."""
-        self._lock()
+        self.lock()
         old = self.state(name).budget
         budget = Budget.of(epsilon, old.delta)
         if budget.is_exact:
@@ -205,25 +205,25 @@ class Book:
 
     def reserve(self, name: str, request: str, amount: Fraction, purpose: str) -> Receipt:
         """Hold an amount for a request, or raise `BudgetExceeded` and change nothing."""
-        self._lock()
+        self.lock()
         self.state(name).check(amount)
         return self._append(name, RESERVE, request, amount, purpose)
 
     def charge_reserved(self, name: str, request: str) -> Receipt:
         """Turn a reservation into a charge, once and for good."""
-        self._lock()
+        self.lock()
         held = self._reservation(name, request)
         return self._append(name, CHARGE, request, held.amount, held.purpose)
 
     def release(self, name: str, request: str) -> Receipt:
         """Give a reservation back."""
-        self._lock()
+        self.lock()
         held = self._reservation(name, request)
         return self._append(name, RELEASE, request, held.amount, held.purpose)
 
     def charge(self, name: str, amount: Fraction, purpose: str) -> Receipt:
         """Take an amount at once, or raise `BudgetExceeded` and change nothing."""
-        self._lock()
+        self.lock()
         self.state(name).check(amount)
         return self._append(name, CHARGE, None, amount, purpose)
 
@@ -251,7 +251,7 @@ class Book:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _lock(self) -> None:
+    def lock(self) -> None:
         """Wait for other writers; SQLite's write transactions have waited already."""
         self._connection.execute(select(head).with_for_update())
 

@@ -41,6 +41,19 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class PartyShare:
+    """What one of several parties has spent on a joint release."""
+
+    party: str
+    epsilon: Amount
+    delta: Fraction = Fraction(0)
+
+    def __str__(self) -> str:
+        delta = f", delta={show(self.delta)}" if self.delta else ""
+        return f"{self.party}: epsilon={show(self.epsilon)}{delta}"
+
+
+@dataclass(frozen=True, slots=True)
 class Guarantee:
     """A differential privacy claim, as plain data that travels with a forest.
 
@@ -53,6 +66,7 @@ class Guarantee:
     neighbors: str = RECORD
     assumptions: tuple[str, ...] = ()
     asked: tuple[Question, ...] = field(default=(), repr=False)
+    parties: tuple[PartyShare, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -79,8 +93,13 @@ class Guarantee:
             epsilon=together(self.epsilon, other.epsilon),
             delta=together(self.delta, other.delta),
             asked=self.asked + other.asked,
+            parties=self.parties + other.parties,
         )
         return merged.assuming(*other.assumptions, *((DISJOINT,) if disjoint else ()))
+
+    def of_party(self, name: str) -> Guarantee:
+        """The same claim, as one party's part of a joint release."""
+        return replace(self, parties=(PartyShare(name, self.epsilon, self.delta),))
 
     def to_json(self) -> dict[str, Any]:
         asked = [asdict(q) | {"share": str(q.share)} for q in self.asked]
@@ -90,7 +109,7 @@ class Guarantee:
             "neighbors": self.neighbors,
             "assumptions": list(self.assumptions),
             "asked": asked,
-        }
+        } | ({"parties": [_share_to_json(p) for p in self.parties]} if self.parties else {})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Guarantee:
@@ -103,6 +122,7 @@ class Guarantee:
             data["neighbors"],
             tuple(data["assumptions"]),
             tuple(asked),
+            tuple(_share_from_json(p) for p in data.get("parties", ())),
         )
 
     def __str__(self) -> str:
@@ -120,3 +140,13 @@ class Guarantee:
 
 def _add(a: Any, b: Any) -> Any:
     return a + b
+
+
+def _share_to_json(share: PartyShare) -> dict[str, str]:
+    return {"party": share.party, "epsilon": show(share.epsilon), "delta": show(share.delta)}
+
+
+def _share_from_json(data: dict[str, str]) -> PartyShare:
+    delta = exact(data["delta"])
+    assert isinstance(delta, Fraction)
+    return PartyShare(data["party"], exact(data["epsilon"]), delta)

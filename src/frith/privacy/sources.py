@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
+from frith.privacy.polya import draw_shares
+from frith.privacy.shares import GaussianShare, LaplaceShare
 
-Noise = DiscreteLaplace | DiscreteGaussian
+Noise = DiscreteLaplace | DiscreteGaussian | LaplaceShare | GaussianShare
 _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
 
 
@@ -49,6 +51,8 @@ class OpenDPSource:
     """Exact samplers with the operating system's entropy."""
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        if isinstance(noise, LaplaceShare):
+            return np.asarray(sums + draw_shares(noise, sums.size).reshape(sums.shape))
         measurement = _noise_measurement(isinstance(noise, DiscreteLaplace), noise.scale)
         flat = np.ascontiguousarray(sums, dtype=np.int64).reshape(-1)
         slices = [flat[i : i + _SLICE] for i in range(0, len(flat), _SLICE)]

@@ -7,21 +7,25 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPBearer
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import frith
 from frith.errors import BudgetExceeded
+from frith.privacy.exact import show
 from frith.server.context import Context
 from frith.server.documents import Healthy
 from frith.server.door import Door
 from frith.server.limits import BodyLimit
 from frith.server.metrics import Requests
 from frith.server.metrics import router as metrics
+from frith.server.pages import add_pages
+from frith.server.pages.errors import is_page, problem_page
 from frith.server.problems import Problem
 from frith.server.routes import forests, jobs, ledger, members, tables
 from frith.server.routes.caller import PROBLEMS
@@ -37,6 +41,9 @@ SECURITY = {
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
 }
+_BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
+"""For the OpenAPI document alone: the door has checked the token before."""
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _CODES = {404: "not_found", 405: "bad_request", 413: "too_large"}
 
 
@@ -49,13 +56,15 @@ def make_app(context: Context) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # a redirect names the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
-    api = APIRouter(prefix="/v1", responses=PROBLEMS)
+    api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (tables, forests, jobs, members, ledger):
-        api.include_router(part.router)
+        api.include_router(part.router, prefix="/v1")
+    api.include_router(metrics)
     app.include_router(api)
-    app.include_router(metrics, responses=PROBLEMS)
+    add_pages(app)
     app.add_api_route("/health", health, response_model=Healthy, tags=["operations"])
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
@@ -92,51 +101,78 @@ class Outermost:
 
         try:
             await self._app(scope, receive, answer)
-        except (Problem, StoreError) as problem:
+        except Exception as error:  # noqa: BLE001 - what it says may be private: its name is logged
             if status:
-                raise
-            await said(problem)(scope, receive, answer)
+                raise RuntimeError("an answer broke off") from None
+            await _said_of(scope, error)(scope, receive, answer)
         finally:
             self._tell(scope, status, time.monotonic() - began)
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "none")
+        route, method = _route_of(scope), scope["method"]
+        method = method if method in _METHODS else "other"  # a caller may make up any number
         member = getattr(scope.get("state", {}).get("member"), "name", None)
-        self._requests.add(scope["method"], route, status, seconds)
-        log.info("request", method=scope["method"], route=route, status=status, member=member)
+        self._requests.add(method, route, status, seconds)
+        log.info("request", method=method, route=route, status=status, member=member)
 
 
-def said(problem: Exception) -> JSONResponse:
-    """The answer for a problem: its code, its message, its status."""
+def _route_of(scope: Scope) -> str:
+    """The route's path with names for what varies; what it is included under stands before it."""
+    route = getattr(scope.get("route"), "path", None)
+    if route is None:
+        return "none"
+    parts = scope["path"].split("/")
+    return "/".join(parts[: len(parts) - route.count("/")]) + route
+
+
+def _said_of(scope: Scope, error: Exception) -> Response:
+    """The answer for anything that a layer raised."""
+    if isinstance(error, Problem | StoreError):
+        return said(scope, error)
+    log.error("unforeseen", error=type(error).__name__)
+    if is_page(scope):
+        return problem_page(scope, "something went wrong here", 500)
+    return JSONResponse({"code": "failed", "message": "something went wrong here"}, 500)
+
+
+def said(scope: Scope, problem: Exception) -> Response:
+    """The answer for a problem, to a program or on a page: its code, its message, its status."""
     if isinstance(problem, BudgetExceeded):
-        problem = Problem("over_budget", "the budget does not cover this; ask for less")
+        left, cost = show(problem.remaining), show(problem.requested)
+        problem = Problem(
+            "over_budget",
+            "the budget does not cover this; ask for less",
+            left=left,
+            cost=cost,
+            unit=problem.unit,
+        )
     if not isinstance(problem, Problem):
         problem = Problem("unavailable", "the server cannot reach its database; try again later")
+    if is_page(scope):
+        return problem_page(scope, problem.message, problem.status)
     headers = {"www-authenticate": "Bearer"} if problem.code == "unauthorized" else {}
     return JSONResponse(problem.to_json(), problem.status, headers)
 
 
 def _handle_problems(app: FastAPI) -> None:
-    Handler = Callable[[Request, Any], Awaitable[JSONResponse]]
+    Handler = Callable[[Request, Any], Awaitable[Response]]
 
-    async def known(request: Request, error: Any) -> JSONResponse:
-        return said(error)
+    async def known(request: Request, error: Any) -> Response:
+        return said(request.scope, error)
 
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return said(Problem("invalid", f"{where}: {first['msg']}"))
+        return said(request.scope, Problem("invalid", f"{where}: {first['msg']}"))
 
-    async def http(request: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> Response:
         code = _CODES.get(error.status_code, "bad_request")
         problem = Problem(
             code, "there is nothing here" if code == "not_found" else str(error.detail)
         )
+        if is_page(request.scope):
+            return problem_page(request.scope, problem.message, error.status_code)
         return JSONResponse(problem.to_json(), error.status_code, error.headers)
-
-    async def unforeseen(request: Request, error: Exception) -> JSONResponse:
-        log.error("unforeseen", error=type(error).__name__)
-        return JSONResponse({"code": "failed", "message": "something went wrong here"}, 500)
 
     handlers: dict[Any, Handler] = {
         Problem: known,
@@ -144,7 +180,6 @@ def _handle_problems(app: FastAPI) -> None:
         BudgetExceeded: known,
         RequestValidationError: invalid,
         HTTPException: http,
-        Exception: unforeseen,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)

@@ -11,9 +11,11 @@ from frith.server.requests import AMOUNT
 
 Name = Annotated[str, Field(pattern=NAME, max_length=63)]
 Amount = (
-    Annotated[str, Field(pattern=AMOUNT, max_length=40)] | Annotated[float, Field(ge=0, le=1e9)]
+    Annotated[str, Field(pattern=AMOUNT, max_length=40)]
+    | Annotated[float, Field(strict=True, ge=0, le=1e9)]
 )
-Text = Annotated[str, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Source = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
 Scalar = bool | int | float | Annotated[str, Field(max_length=1000)] | None
 
 
@@ -70,7 +72,7 @@ class PolicyAsked(Asking):
 
 class TableAsked(Asking):
     name: Name
-    source: Annotated[str, Field(max_length=4000)] = Field(
+    source: Source = Field(
         description="A path or URL that frith opens; ${NAME} is read from the server's environment."
     )
     domain: Annotated[str, Field(max_length=500_000)] = Field(description="TOML or JSON, reviewed.")
@@ -81,7 +83,7 @@ class TableAsked(Asking):
 
 class BatchAsked(Asking):
     name: Name
-    source: Annotated[str, Field(max_length=4000)]
+    source: Source
     disjoint: bool = Field(
         False, description="None of its people is in the table or another batch."
     )
@@ -123,7 +125,7 @@ class TokenSaid(Said):
 
 
 class TokenIssued(TokenSaid):
-    token: str = Field(description="Shown once; only its hash is kept.")
+    token: str = Field(repr=False, description="Shown once; only its hash is kept.")
 
 
 class LearnerSaid(Said):
@@ -220,6 +222,7 @@ class JobSaid(Said):
 class ForestSaid(Said):
     id: str
     learner: str
+    parameters: dict[str, Any]
     forest: dict[str, Any]
     receipt: EntrySaid | None
 

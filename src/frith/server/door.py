@@ -59,6 +59,8 @@ class Door:
             member = signed_in.member
         if not self._requests.add(member.name):
             raise Problem("too_many", "too many requests; wait a second")
+        if "\0" in scope["path"]:  # no name has one, and PostgreSQL would stumble over it
+            raise Problem("not_found", "there is nothing here")
         scope.setdefault("state", {}).update(member=member, signed_in=signed_in, door=self)
         await self._app(scope, receive, send)
 

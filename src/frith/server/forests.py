@@ -14,6 +14,7 @@ from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server import jobs
 from frith.server.context import Context
+from frith.server.members import get_member
 from frith.server.problems import Problem, not_found
 from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked
 from frith.server.schema import Batch, Job, Member
@@ -27,6 +28,7 @@ class Released:
 
     job: Job
     learner: str
+    parameters: dict[str, Any]
     document: dict[str, Any]
     receipt: Receipt | None
 
@@ -49,13 +51,36 @@ def find_forest(context: Context, session: Session, forest: str, member: Member)
         raise not_found("forest")
     document = jobs.released(context, session, job)
     receipt = jobs.own_receipt(context, session, job)
-    return Released(job, document["learner"], document["forest"], receipt)
+    parameters = document.get("parameters", {})
+    return Released(job, document["learner"], parameters, document["forest"], receipt)
 
 
 def list_forests(context: Context, session: Session, member: Member) -> list[Job]:
     found = jobs.list_jobs(session, member)
     kinds = (TRAIN, UPDATE, DRY_RUN)
     return [j for j in found if j.kind in kinds and jobs.shown_state(context, j) == jobs.DONE]
+
+
+def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
+    """The private scores of a forest that its owner has asked for and been shown, oldest first."""
+    return [
+        job
+        for job in reversed(_of_owner(session, forest))
+        if job.kind == SCORE
+        and jobs.shown_state(context, job) == jobs.DONE
+        and Asked.read(job.body).details["forest"] == forest.release
+    ]
+
+
+def forest_of_score(session: Session, score: Job) -> Job | None:
+    """The job that made the forest which a score is about."""
+    release = Asked.read(score.body).details["forest"]
+    found = (j for j in _of_owner(session, score) if j.kind != SCORE and j.release == release)
+    return next(found, None)
+
+
+def _of_owner(session: Session, job: Job) -> list[Job]:
+    return jobs.list_jobs(session, get_member(session, job.member), job.table)
 
 
 def ask_for_score(
@@ -68,7 +93,7 @@ def ask_for_score(
 ) -> Job:
     """A noisy confusion matrix of a forest on the table that it was trained on."""
     found = find_forest(context, session, forest, member)
-    view = see(session, found.job.table, member)
+    view = _view(session, found, member)
     view.policy.check(None, budget)
     asked = Asked(SCORE, budget, {"forest": found.job.release})
     return jobs.accept(context, session, view, member, asked, key)
@@ -85,16 +110,34 @@ def ask_for_update(
 ) -> Job:
     """Add a batch's records to the leaves of a random decision forest."""
     found = find_forest(context, session, forest, member)
-    view = see(session, found.job.table, member)
+    view = _view(session, found, member)
     if found.learner != "random-decision" or found.is_dry:
         raise Problem("invalid", "only a random-decision forest can be updated; train one first")
     further = session.get(Batch, (view.name, batch))
     if further is None:
         raise Problem("not_found", "the table has no such batch")
+    if batch in _batches_in(session, found.job):
+        raise Problem("conflict", "this forest has the records of that batch already")
     view.policy.check("random-decision", budget)
     asked = Asked(UPDATE, budget, {"forest": found.job.release, "batch": batch})
     own = batch if further.disjoint else None
     return jobs.accept(context, session, view, member, asked, key, batch_account=own)
+
+
+def _view(session: Session, found: Released, member: Member) -> View:
+    """The forest's table as the member sees it now; the grant must still reach its attributes."""
+    view = see(session, found.job.table, member)
+    view.check_reach(found.forest().domain.names)
+    return view
+
+
+def _batches_in(session: Session, job: Job) -> set[str]:
+    """The batches that were added to a forest; to add one twice would break `disjoint`."""
+    asked, found = Asked.read(job.body), set[str]()
+    while asked.kind == UPDATE:
+        found.add(asked.details["batch"])
+        asked = Asked.read(jobs.maker(session, asked.details["forest"]).body)
+    return found
 
 
 def quote_budget(

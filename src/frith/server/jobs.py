@@ -13,7 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import func, select
@@ -22,11 +24,12 @@ from sqlalchemy.orm import Session
 from frith.ledger import Receipt
 from frith.server.context import Context, stamp
 from frith.server.journal import pack, unpack
-from frith.server.problems import FAILED, Problem, not_found
+from frith.server.members import get_member
+from frith.server.problems import FAILED, FAILED_FREE, Problem, not_found
 from frith.server.requests import DRY_RUN, Asked
 from frith.server.schema import Job, Journal, Member, Release
 from frith.server.spending import open_accounts, own_account, quote, require
-from frith.server.tables import View
+from frith.server.tables import View, see
 
 QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 MOST_ATTEMPTS = 5
@@ -44,8 +47,13 @@ def accept(
     key: str | None = None,
     batch_account: str | None = None,
 ) -> Job:
-    """Reserve what a request costs and queue it, or return the job that it repeats."""
-    earlier = _same_key(session, member, key, asked) or _same_body(session, view, member, asked)
+    """Reserve what a request costs and queue it, or return the job that it repeats.
+
+    The ledger is locked before anything is looked up: of two requests at once, one is first.
+    """
+    context.book(session).lock()
+    key_of = _same_key(session, view, member, key, asked)
+    earlier = key_of or _same_body(session, view, member, asked)
     if earlier is not None:
         return earlier
     _check_queue(context, session, member)
@@ -73,12 +81,14 @@ def accept(
     return job
 
 
-def _same_key(session: Session, member: Member, key: str | None, asked: Asked) -> Job | None:
+def _same_key(
+    session: Session, view: View, member: Member, key: str | None, asked: Asked
+) -> Job | None:
     if key is None:
         return None
     query = select(Job).where(Job.member == member.name, Job.key == key)
     job = session.scalars(query).first()
-    if job is not None and job.body_hash != asked.hash:
+    if job is not None and (job.table, job.body_hash) != (view.name, asked.hash):
         raise Problem("conflict", "this idempotency key was used for another request")
     return job
 
@@ -112,7 +122,10 @@ def _reserve(
     asked: Asked,
     batch: str | None,
 ) -> None:
-    """Hold the cost on both accounts; a repeat is asked of both and held on the analyst's alone."""
+    """Hold the cost on both accounts; a repeat holds all of it on the analyst's, and 0 on the table's.
+
+    The entry of 0 keeps the numbers of receipts alike, which would tell that another has asked this.
+    """
     book = context.book(session)
     table, own = open_accounts(context, session, view, job.member, batch)
     price = quote(context, session, view, job.member, asked.budget, batch)
@@ -120,10 +133,9 @@ def _reserve(
     done = _twins(view, asked).where(Job.state == DONE, Job.release.is_not(None))
     twin = session.scalars(done.order_by(Job.created)).first()
     job.release = twin.release if twin is not None else None
-    accounts = [own] if twin is not None else [table, own]
-    job.accounts = json.dumps(accounts)
-    for account in accounts:
-        book.reserve(account, job.id, price.cost, asked.purpose)
+    job.accounts = json.dumps([table, own])
+    book.reserve(table, job.id, price.cost if twin is None else Fraction(0), asked.purpose)
+    book.reserve(own, job.id, price.cost, asked.purpose)
 
 
 # -- looking ---------------------------------------------------------------------------------------
@@ -209,7 +221,8 @@ def cancel(context: Context, session: Session, job: Job) -> None:
     """
     session.refresh(job, with_for_update=True)
     if job.state != QUEUED:
-        raise Problem("conflict", f"only a queued job can be cancelled, and this is {job.state}")
+        state = shown_state(context, job)
+        raise Problem("conflict", f"only a queued job can be cancelled, and this is {state}")
     _give_back(context, session, job)
     job.state, job.finished = CANCELLED, context.now()
 
@@ -229,6 +242,8 @@ class Lost(Exception):
 
 def take(context: Context, session: Session, worker: str) -> Job | None:
     """Lease the oldest job that nobody works on; one whose worker fell silent comes first."""
+    if _rests(context, session, worker):
+        return None
     now = context.now()
     free = (Job.lease.is_(None)) | (Job.lease < now)
     query = select(Job).where(Job.state.in_((QUEUED, RUNNING)), free)
@@ -244,13 +259,28 @@ def take(context: Context, session: Session, worker: str) -> Job | None:
     return job
 
 
-def start(context: Context, session: Session, job_id: str, worker: str) -> Job:
+def _rests(context: Context, session: Session, worker: str) -> bool:
+    """Whether a worker waits for its last job to be shown: starting another would tell of its end."""
+    if not context.settings.deliver_every:
+        return False
+    query = select(Job).where(
+        Job.worker == worker, Job.kind != DRY_RUN, Job.state.in_((DONE, REFUSED))
+    )
+    last = session.scalars(query.order_by(Job.finished.desc()).limit(1)).first()
+    return last is not None and is_held_back(context, last)
+
+
+def start(
+    context: Context, session: Session, job_id: str, worker: str, attributes: Sequence[str]
+) -> Job:
     """Queued becomes running and every reservation a charge, in one transaction.
 
-    A job that was running already is being taken over: it keeps the charge that it has.
+    The analyst's grant must still be there and reach all `attributes`. A job that was running
+    already is being taken over: it keeps the charge that it has.
     """
     job = mine(session, job_id, worker)
     if job.state == QUEUED:
+        see(session, job.table, get_member(session, job.member)).check_reach(attributes)
         book = context.book(session)
         for account in json.loads(job.accounts):
             book.charge_reserved(account, job.id)
@@ -259,15 +289,24 @@ def start(context: Context, session: Session, job_id: str, worker: str) -> Job:
 
 
 def advance(
-    context: Context, session: Session, job_id: str, worker: str, doing: str, fresh: list[Any]
+    context: Context,
+    session: Session,
+    job_id: str,
+    worker: str,
+    doing: str,
+    fresh: list[Any],
+    passes: int,
 ) -> None:
-    """Store the answers so far, and only then show that a further pass has begun."""
+    """Store the answers so far, and only then show that a further pass has begun.
+
+    A rerun goes through passes that were shown before; the number does not fall back.
+    """
     job = mine(session, job_id, worker)
     if fresh:
         query = select(func.count()).where(Journal.job == job_id)
         number = session.scalar(query) or 0
         session.add(Journal(job=job_id, number=number, answers=pack(fresh)))
-    job.passes, job.doing = job.passes + 1, doing
+    job.passes, job.doing = max(job.passes, passes), doing
 
 
 def answers(session: Session, job_id: str) -> list[Any]:
@@ -277,9 +316,11 @@ def answers(session: Session, job_id: str) -> list[Any]:
 
 
 def finish(context: Context, session: Session, job_id: str, worker: str, document: Any) -> None:
-    """Store the release, and with it that the job is done."""
+    """Store the release, and with it that the job is done; a repeat looks like what it repeats."""
     job = mine(session, job_id, worker)
-    if job.release is None:
+    if job.release is not None:
+        job.passes = maker(session, job.release).passes
+    else:
         packed = pack(document)
         job.release = context.new_secret(8)
         session.add(
@@ -296,8 +337,18 @@ def finish(context: Context, session: Session, job_id: str, worker: str, documen
     job.state, job.finished, job.lease = DONE, context.now(), None
 
 
+def maker(session: Session, release: str) -> Job:
+    """The job that made a release."""
+    made = session.get(Release, release)
+    job = session.get(Job, made.job) if made is not None else None
+    assert job is not None
+    return job
+
+
 def fail(context: Context, session: Session, job: Job, problem: str) -> None:
     """End a job without a release: a reservation goes back, a charge is kept."""
+    if problem == FAILED and (job.state == QUEUED or job.kind == DRY_RUN):
+        problem = FAILED_FREE
     if job.state == QUEUED:
         _give_back(context, session, job)
     job.state, job.finished, job.lease, job.problem = REFUSED, context.now(), None, problem

@@ -68,7 +68,7 @@ class BodyLimit:
         most = self._settings.body_bytes
         too_large = Problem("too_large", f"a body has at most {most:,} bytes")
         stated = dict(scope["headers"]).get(b"content-length", b"0")
-        if stated.isdigit() and int(stated) > most:
+        if stated.isdigit() and (len(stated) > 18 or int(stated) > most):
             raise too_large
         body = bytearray()
         while True:

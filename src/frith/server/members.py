@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -26,7 +26,7 @@ class Issued:
     """A new token; its text is shown once and kept by nobody here."""
 
     token: Token
-    text: str
+    text: str = field(repr=False)
 
 
 def add_member(

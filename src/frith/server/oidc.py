@@ -47,7 +47,7 @@ class Issuer:
                 leeway=_LEEWAY,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except (jwt.PyJWTError, ValueError, TypeError):
+        except (jwt.PyJWTError, ValueError, TypeError, ArithmeticError, RecursionError):
             raise unauthorized() from None
         return str(claims["sub"])
 

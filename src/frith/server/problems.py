@@ -27,6 +27,8 @@ STATUS = {
 
 FAILED = "the job failed on the curator's side, and its charge is kept; ask the curator"
 """The one thing that is said of a job that could not be finished."""
+FAILED_FREE = "the job failed on the curator's side, and nothing was charged; ask the curator"
+"""The same of a job that had not been charged."""
 
 
 class Problem(FrithError):

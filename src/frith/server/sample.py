@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -23,8 +23,8 @@ class Sample:
     """What a newcomer needs: who there is, and their tokens, shown once."""
 
     table: str
-    curator_token: str
-    analyst_token: str
+    curator_token: str = field(repr=False)
+    analyst_token: str = field(repr=False)
 
 
 def fill(context: Context, folder: Path, epsilon: str = "4") -> Sample:

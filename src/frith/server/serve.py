@@ -8,6 +8,7 @@ from typing import Any
 import uvicorn
 
 from frith.server.app import make_app
+from frith.server.connections import allow_many_files, patient_for
 from frith.server.context import Context
 from frith.server.crew import Crew
 from frith.server.settings import Settings
@@ -27,9 +28,12 @@ def open_context(settings: Settings) -> Context:
 def serve(context: Context) -> None:
     """Answer until told to stop; then finish what is being answered, and the workers' jobs."""
     settings = context.settings
+    allow_many_files()
     with Crew(settings), contextlib.suppress(KeyboardInterrupt):  # uvicorn's, once it has stopped
         uvicorn.run(
             make_app(context),
+            http=patient_for(settings.body_seconds),
+            ws="none",
             host=settings.host,
             port=settings.port,
             log_config=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -78,9 +79,24 @@ def _read(name: str, value: Any) -> Any:
     if name not in defaults:
         raise FormatError(f"there is no setting {name!r}; there are {', '.join(defaults)}")
     kind = type(defaults[name])
-    if kind is bool and str(value).lower() in ("true", "1", "yes", "false", "0", "no"):
-        return str(value).lower() in ("true", "1", "yes")
+    read = _as_bool(value) if kind is bool else _as(kind, value)
+    if read is None:
+        least = "" if kind in (bool, str) else " of at least 0"
+        raise FormatError(f"the setting {name!r} must be of type {kind.__name__}{least}")
+    return read
+
+
+def _as_bool(value: Any) -> bool | None:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    return words.get(str(value).lower())
+
+
+def _as(kind: type, value: Any) -> Any:
+    """A text as it is; a number that is finite, not below 0, and not rounded. None for others."""
+    if isinstance(value, bool) or not isinstance(value, str if kind is str else (str, int, float)):
+        return None
     try:
-        return kind(value) if kind is not bool else int("")
-    except (TypeError, ValueError):
-        raise FormatError(f"the setting {name!r} must be of type {kind.__name__}") from None
+        read = kind(value)
+    except (ValueError, OverflowError):
+        return None
+    return read if kind is str or (0 <= read < math.inf and read == float(value)) else None

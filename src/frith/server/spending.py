@@ -87,13 +87,19 @@ def open_accounts(
 
 
 def set_budgets(
-    context: Context, session: Session, table: Spendable, caps: dict[str, str | None]
+    context: Context,
+    session: Session,
+    table: Spendable,
+    caps: dict[str, str | None],
+    batches: list[str],
 ) -> None:
     """Bring open accounts in line with the policy and with the caps of grants."""
-    book, account = context.book(session), account_of(context, table)
-    _set(book, account, table.policy.budget)
-    for member, cap in caps.items():
-        _set(book, own_account(account, member), table.policy.analyst_budget(cap))
+    book = context.book(session)
+    for batch in (None, *batches):
+        account = account_of(context, table, batch)
+        _set(book, account, table.policy.budget)
+        for member, cap in caps.items():
+            _set(book, own_account(account, member), table.policy.analyst_budget(cap))
 
 
 def states(

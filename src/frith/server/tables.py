@@ -6,15 +6,18 @@ import functools
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from frith.domain import Domain
 from frith.engines import Engine, open_table
+from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
 from frith.server.context import Context, check_name
 from frith.server.members import get_member
@@ -24,7 +27,11 @@ from frith.server.schema import Batch, Grant, Member, RegisteredTable
 from frith.server.spending import open_accounts, set_budgets
 
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-_PASSWORD = re.compile(r"(://[^/@:?]*):[^/@]*@|(password=)[^&\s]*", re.IGNORECASE)
+_PASSWORD = re.compile(
+    r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Up to the last @, for a password may hold any letter; rather too much than too little."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,11 @@ class View:
     def name(self) -> str:
         return self.table.name
 
+    def check_reach(self, attributes: Sequence[str]) -> None:
+        """Refuse what needs attributes that the grant does not give, perhaps not any more."""
+        if not set(attributes) <= set(self.domain.names):
+            raise Problem("forbidden", "your grant does not reach every attribute of this forest")
+
 
 def register(
     context: Context,
@@ -51,16 +63,19 @@ def register(
     *,
     title: str = "",
     signed: bool = False,
+    checked: bool = False,
 ) -> RegisteredTable:
     """Register a source with its reviewed domain, and open its account. Reads no record.
 
     `signed` is the curator's word that each row of a query or a view depends on one protected
-    record alone; a plain table or file needs none.
+    record alone; a plain table or file needs none. `checked` says that `check_source` was called
+    before this transaction: a source that does not answer would hold up every writer.
     """
     check_name("table", name)
     if session.get(RegisteredTable, name) is not None:
         raise Problem("conflict", f"there is already a table {name!r}; raise its version instead")
-    check_source(source, domain, signed)
+    if not checked:
+        check_source(source, domain, signed)
     policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
     table = RegisteredTable(
         name=name,
@@ -85,11 +100,18 @@ def check_source(source: str, domain: Domain, signed: bool) -> None:
             "invalid",
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
+    plain = _VARIABLE.sub("", source)
+    if masked(plain) != plain:
+        raise Problem(
+            "invalid",
+            "the source has a password in it, which would be stored; put it into a variable of the "
+            "server's environment and write ${NAME} in its place",
+        )
     try:
         engine = open_source(source, domain)
     except FrithError as error:
-        raise Problem("invalid", str(error)) from None
-    rows = [a for a in engine.assumptions if "depends on one protected record alone" in a]
+        raise Problem("invalid", _with_names(str(error), source)) from None
+    rows = [a for a in engine.assumptions if ONE_RECORD in a]
     getattr(engine, "close", lambda: None)()
     if rows and not signed:
         raise Problem("invalid", f"sign that {rows[0]}: this source is not a plain table")
@@ -104,6 +126,15 @@ def open_source(source: str, domain: Domain) -> Engine:
         return os.environ[match[1]]
 
     return open_table(_VARIABLE.sub(value, source), domain)
+
+
+def _with_names(message: str, source: str) -> str:
+    """What an engine said, with the names of variables where it quotes what they hold."""
+    held = {name: os.environ.get(name, "") for name in _VARIABLE.findall(source)}
+    for name, value in held.items():
+        for spelling in filter(None, (value, unquote(value))):
+            message = message.replace(spelling, f"${{{name}}}")
+    return message
 
 
 def masked(source: str) -> str:
@@ -132,7 +163,8 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
     policy = replace(policy, renewal_start=old.renewal_start)
     table.policy = json.dumps(policy.to_json())
     view = View(table, domain_of(table), policy)
-    set_budgets(context, session, view, {g.member: g.epsilon for g in list_grants(session, name)})
+    caps = {g.member: g.epsilon for g in list_grants(session, name)}
+    set_budgets(context, session, view, caps, _disjoint(session, name))
 
 
 def raise_version(session: Session, name: str) -> int:
@@ -143,14 +175,25 @@ def raise_version(session: Session, name: str) -> int:
 
 
 def add_batch(
-    context: Context, session: Session, table: str, name: str, source: str, *, disjoint: bool
+    context: Context,
+    session: Session,
+    table: str,
+    name: str,
+    source: str,
+    *,
+    disjoint: bool,
+    checked: bool = False,
 ) -> Batch:
-    """Further records. `disjoint` declares that none of its people is in the table or another batch."""
+    """Further records. `disjoint` declares that none of its people is in the table or another batch.
+
+    `checked` is that of `register`.
+    """
     found = get_table(session, table)
     check_name("batch", name)
     if session.get(Batch, (table, name)) is not None:
         raise Problem("conflict", f"the table already has a batch {name!r}")
-    check_source(source, domain_of(found), found.signed)
+    if not checked:
+        check_source(source, domain_of(found), found.signed)
     batch = Batch(table=table, name=name, source=source, disjoint=disjoint, created=context.now())
     session.add(batch)
     session.flush()
@@ -160,6 +203,11 @@ def add_batch(
 def list_batches(session: Session, table: str) -> list[Batch]:
     query = select(Batch).where(Batch.table == table).order_by(Batch.name)
     return list(session.scalars(query))
+
+
+def _disjoint(session: Session, table: str) -> list[str]:
+    """The batches with accounts of their own."""
+    return [b.name for b in list_batches(session, table) if b.disjoint]
 
 
 def grant(
@@ -184,7 +232,8 @@ def grant(
     given.epsilon, given.created = epsilon, context.now()
     session.add(given)
     session.flush()
-    set_budgets(context, session, View(found, domain, policy), {member: epsilon})
+    view = View(found, domain, policy)
+    set_budgets(context, session, view, {member: epsilon}, _disjoint(session, table))
     return given
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -13,7 +14,7 @@ from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
-from frith.scoring import private_score
+from frith.scoring import Score, private_score
 from frith.server.journal import unpack
 from frith.server.problems import Problem
 from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked, make_learner
@@ -23,6 +24,8 @@ from frith.synthetic import synthetic_table
 
 OpenCurator = Callable[[Engine, Any], Curator]
 _SYNTHETIC = 1_000  # records of a dry run
+_MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing of any"
+R = TypeVar("R", Forest, Score)
 _ASSUMED = "when a job starts and how long it takes tell nothing about the records"
 
 
@@ -34,19 +37,22 @@ class Work:
         self.is_dry = self.asked.kind == DRY_RUN
         table = get_table(session, job.table)
         self.source, self.disjoint = table.source, False
-        self.forest = self._forest(session)
+        self.earlier = self._earlier(session)
+        self.forest = Forest.from_json(self.earlier["forest"]) if self.earlier else None
         if self.asked.kind == UPDATE:
             batch = session.get(Batch, (job.table, self.asked.details["batch"]))
             assert batch is not None
             self.source, self.disjoint = batch.source, batch.disjoint
         self.domain = self._domain(domain_of(table))
 
-    def _forest(self, session: Session) -> Forest | None:
+    def _earlier(self, session: Session) -> dict[str, Any]:
+        """The release that is scored or updated."""
         if self.asked.kind not in (SCORE, UPDATE):
-            return None
+            return {}
         release = session.get(Release, self.asked.details["forest"])
         assert release is not None
-        return Forest.from_json(unpack(release.document)["forest"])
+        document: dict[str, Any] = unpack(release.document)
+        return document
 
     def _domain(self, whole: Domain) -> Domain:
         return self.forest.domain if self.forest else whole.view(self.asked.details["columns"])
@@ -62,7 +68,7 @@ class Work:
 
         Everything that is used here is public.
         """
-        if self.asked.kind != TRAIN:
+        if self.asked.kind not in (TRAIN, DRY_RUN):
             return
         nobody = open_table(
             synthetic_table(self.domain, 0, np.random.default_rng(0)), self.domain, threads=1
@@ -84,11 +90,13 @@ class Work:
     def _document(self, curator: Curator) -> dict[str, Any]:
         if self.asked.kind == SCORE:
             assert self.forest is not None
-            return {"score": private_score(curator, self.forest).to_json()}
+            return {"score": _assuming(private_score(curator, self.forest)).to_json()}
         if self.asked.kind == UPDATE:
-            return {"forest": self._updated(curator).to_json(), "learner": "random-decision"}
+            return self.earlier | {"forest": self._updated(curator).to_json()}
         forest = self._learner().learn(curator)
-        return {"forest": _assuming(forest).to_json(), "learner": self.asked.details["learner"]}
+        details = {name: self.asked.details[name] for name in ("learner", "parameters")}
+        more = (_MADE_UP,) if self.is_dry else ()
+        return {"forest": _assuming(forest, *more).to_json(), **details}
 
     def _updated(self, curator: Curator) -> Forest:
         assert self.forest is not None
@@ -102,7 +110,6 @@ class Work:
         return make_learner(self.asked, self.domain, self.seed)
 
 
-def _assuming(forest: Forest) -> Forest:
-    from dataclasses import replace
-
-    return replace(forest, guarantee=forest.guarantee.assuming(_ASSUMED))
+def _assuming(release: R, *more: str) -> R:
+    """What leaves a server was not timed to tell anything; some say more."""
+    return replace(release, guarantee=release.guarantee.assuming(_ASSUMED, *more))

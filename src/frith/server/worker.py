@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -78,7 +79,7 @@ class Worker:
         if is_new and not repeats:
             work.rehearse()
         with self.context.database.write() as session:
-            jobs.start(self.context, session, job_id, self.name)
+            jobs.start(self.context, session, job_id, self.name, work.domain.names)
             stored = jobs.answers(session, job_id)
         if repeats:
             return None
@@ -89,11 +90,12 @@ class Worker:
         self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]
     ) -> Curator:
         curator: JobCurator
+        passes = itertools.count(1)
 
         def begin(purpose: str) -> None:
             with self.context.database.write() as session:
-                fresh = curator.journal.take_fresh()
-                jobs.advance(self.context, session, job_id, self.name, purpose, fresh)
+                fresh, number = curator.journal.take_fresh(), next(passes)
+                jobs.advance(self.context, session, job_id, self.name, purpose, fresh, number)
 
         curator = self._make_curator(engine, budget, stored, begin)
         return curator

@@ -149,9 +149,15 @@ def url_of(place: str | Path) -> URL:
 def _make_engine(url: URL) -> Engine:
     """Connections in a pool; each starts its transactions by hand, so that BEGIN says its kind."""
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_size=20, max_overflow=40, pool_pre_ping=True)
+        return create_engine(
+            url, pool_size=20, max_overflow=40, pool_pre_ping=True, hide_parameters=True
+        )
     engine = create_engine(
-        url, pool_size=20, max_overflow=40, connect_args={"timeout": _WAIT_SECONDS}
+        url,
+        pool_size=20,
+        max_overflow=40,
+        hide_parameters=True,
+        connect_args={"timeout": _WAIT_SECONDS},
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

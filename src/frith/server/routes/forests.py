@@ -31,7 +31,13 @@ def get_forest(forest: str, caller: Called) -> d.ForestSaid:
     """A forest with its guarantee, and your receipt."""
     found = _find(forest, caller)
     receipt = entry_said(found.receipt)
-    return d.ForestSaid(id=found.id, learner=found.learner, forest=found.document, receipt=receipt)
+    return d.ForestSaid(
+        id=found.id,
+        learner=found.learner,
+        parameters=found.parameters,
+        forest=found.document,
+        receipt=receipt,
+    )
 
 
 @router.get("/forests/{forest}/rules")

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 
 from frith.server import documents as d
 from frith.server import jobs
+from frith.server.context import NAME
 from frith.server.problems import not_found
 from frith.server.requests import SCORE
 from frith.server.routes.caller import Called
@@ -18,7 +19,7 @@ router = APIRouter(tags=["jobs"])
 
 @router.get("/jobs")
 def list_jobs(
-    caller: Called, table: Annotated[str | None, Query(max_length=63)] = None
+    caller: Called, table: Annotated[str | None, Query(pattern=NAME, max_length=63)] = None
 ) -> list[d.JobSaid]:
     """Your jobs, the newest first; curators see everybody's."""
     with caller.read() as session:

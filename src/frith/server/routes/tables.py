@@ -60,10 +60,11 @@ def register_table(asked: d.TableAsked, caller: Called) -> d.TableSaid:
     """Register a table with its reviewed domain and its policy. For curators."""
     caller.must_be_curator()
     domain, policy = tables.read_domain(asked.domain), read_policy(asked.policy)
+    tables.check_source(asked.source, domain, asked.signed)
     with caller.write() as session:
         tables.register(
             caller.context, session, asked.name, asked.source, domain, policy,
-            title=asked.title, signed=asked.signed,
+            title=asked.title, signed=asked.signed, checked=True,
         )  # fmt: skip
         return _table(session, tables.see(session, asked.name, caller.member), caller)
 
@@ -98,10 +99,14 @@ def raise_version(table: str, caller: Called) -> d.TableSaid:
 def add_batch(table: str, asked: d.BatchAsked, caller: Called) -> d.TableSaid:
     """Register further records, for updates of random decision forests. For curators."""
     caller.must_be_curator()
+    with caller.read() as session:
+        found = tables.get_table(session, table)
+    tables.check_source(asked.source, tables.domain_of(found), found.signed)
     with caller.write() as session:
         tables.add_batch(
-            caller.context, session, table, asked.name, asked.source, disjoint=asked.disjoint
-        )
+            caller.context, session, table, asked.name, asked.source,
+            disjoint=asked.disjoint, checked=True,
+        )  # fmt: skip
         return _table(session, tables.see(session, table, caller.member), caller)
 
 
@@ -144,10 +149,9 @@ def get_budget(table: str, caller: Called) -> d.BudgetSaid:
             table=table, own=_account(own), renewal=view.policy.renewal, whole=None, analysts=None
         )
         if caller.member.is_curator:
-            book = caller.context.book(session)
-            names = [n for n in book.accounts() if n.startswith(whole.name + "/")]
+            analysts = spending.analyst_states(caller.context, session, view)
             said.whole = _account(whole)
-            said.analysts = [_account(book.state(n)) for n in names]
+            said.analysts = [_account(state) for state in analysts]
         return said
 
 

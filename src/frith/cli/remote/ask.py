@@ -1,0 +1,199 @@
+"""Commands that ask a private database to work: some are free, and the others say their price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frith.cli.console import print_json, say
+from frith.cli.files import check_output
+from frith.cli.options import AsJson, Delta, Epsilon
+from frith.cli.remote.desk import (
+    ForestId,
+    JobId,
+    NoWait,
+    TableName,
+    connect,
+    deliver,
+    result_of,
+    say_job,
+)
+from frith.cli.train import Learner, name_height, read_setting
+
+if TYPE_CHECKING:
+    from frith.client import Job, RemoteDatabase
+
+How = Annotated[Learner, typer.Option(help="How to learn.")]
+Trees = Annotated[int | None, typer.Option(help="The number of trees.")]
+Height = Annotated[int | None, typer.Option(help="The most questions on a path.")]
+Seed = Annotated[int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="Another parameter; see `frith remote learners`.", metavar="NAME=VALUE"
+    ),
+]
+Maybe = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where to write the forest (JSON).")
+]
+
+
+def quote(
+    ctx: typer.Context,
+    table: TableName,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    learner: How = Learner.FOREST,
+    json: AsJson = False,
+) -> None:
+    """What a forest would cost and what would be left. Free. Exits with 3 if it would be refused."""
+    from frith.cli.group import OVER_BUDGET
+
+    found = connect(ctx).quote(table, epsilon, delta, learner.value)
+    if json:
+        from frith.privacy.exact import show
+
+        print_json(asdict(found) | {name: show(getattr(found, name)) for name in found.AMOUNTS})
+    else:
+        say(str(found))
+    if not found.granted:
+        raise typer.Exit(OVER_BUDGET)
+
+
+def train(
+    ctx: typer.Context,
+    table: TableName,
+    epsilon: Epsilon,
+    output: Maybe = None,
+    delta: Delta = "0",
+    learner: How = Learner.FOREST,
+    trees: Trees = None,
+    height: Height = None,
+    seed: Seed = None,
+    set_: Set = None,
+    no_wait: NoWait = False,
+    json: AsJson = False,
+) -> None:
+    """Train a private forest on a table of the server, and write it to a file.
+
+    It is charged to your budget when it starts. The same request again is answered by the same
+    forest and costs nothing more. Exits with 3 if the budget does not cover it.
+    """
+    _check(output, no_wait)
+    database = connect(ctx)
+    options = _parameters(database, learner, trees, height, seed, set_)
+    job = database.train(table, learner.value, epsilon=epsilon, delta=delta, wait=False, **options)
+    _finish(job, output, no_wait, json)
+
+
+def dry_run(
+    ctx: typer.Context,
+    table: TableName,
+    epsilon: Epsilon,
+    output: Maybe = None,
+    delta: Delta = "0",
+    learner: How = Learner.FOREST,
+    trees: Trees = None,
+    height: Height = None,
+    seed: Seed = None,
+    set_: Set = None,
+    no_wait: NoWait = False,
+    json: AsJson = False,
+) -> None:
+    """Train on made-up records, drawn from the domain alone. Free; says nothing of the table."""
+    if output is not None:
+        check_output(output)
+    database = connect(ctx)
+    options = _parameters(database, learner, trees, height, seed, set_)
+    job = database.dry_run(
+        table, learner.value, epsilon=epsilon, delta=delta, wait=False, **options
+    )
+    if output is None and not no_wait:
+        say(result_of(job).forest_.describe())
+    else:
+        _finish(job, output, no_wait, json)
+
+
+def score(
+    ctx: typer.Context,
+    id: ForestId,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    no_wait: NoWait = False,
+    json: AsJson = False,
+) -> None:
+    """A noisy confusion matrix of a forest on its table. Charged."""
+    job = connect(ctx).score(id, epsilon, delta, wait=False)
+    if no_wait:
+        say_job(job, json)
+        return
+    found = result_of(job)
+    print_json(found.to_json()) if json else say(str(found))
+
+
+def update(
+    ctx: typer.Context,
+    id: ForestId,
+    epsilon: Epsilon,
+    batch: Annotated[str, typer.Option(help="The name of a batch of the table.")],
+    output: Maybe = None,
+    delta: Delta = "0",
+    no_wait: NoWait = False,
+    json: AsJson = False,
+) -> None:
+    """Add a batch's records to a random-decision forest, and write the new forest. Charged."""
+    _check(output, no_wait)
+    job = connect(ctx).update(id, batch, epsilon, delta, wait=False)
+    _finish(job, output, no_wait, json)
+
+
+def cancel(ctx: typer.Context, id: JobId) -> None:
+    """End a job that is still queued; what was reserved for it is given back."""
+    say(str(connect(ctx).job(id).cancel()))
+
+
+def _parameters(
+    database: RemoteDatabase,
+    learner: Learner,
+    trees: int | None,
+    height: int | None,
+    seed: int | None,
+    settings: list[str] | None,
+) -> dict[str, Any]:
+    """The options that were given, by the names that the server's learner has for them."""
+    given = {"n_trees": trees, "height": height, "random_state": seed}
+    options = {name: value for name, value in given.items() if value is not None}
+    offered = {found.name: found.parameters for found in database.learners()}
+    options = name_height(options, offered.get(learner.value, ()))
+    return options | dict(map(read_setting, settings or ()))
+
+
+def _check(output: Path | None, no_wait: bool) -> None:
+    """Before a budget is spent: is there a place for what it buys?"""
+    if output is not None:
+        check_output(output)
+    elif not no_wait:
+        raise ValueError(
+            "say where to write the forest with --output, or --no-wait to leave it there"
+        )
+
+
+def _finish(job: Job, output: Path | None, no_wait: bool, json: bool) -> None:
+    if no_wait or output is None:
+        say_job(job, json)
+        return
+    deliver(result_of(job), output, json)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "quote": quote,
+    "dry-run": dry_run,
+    "train": train,
+    "score": score,
+    "update": update,
+    "cancel": cancel,
+}

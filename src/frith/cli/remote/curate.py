@@ -1,0 +1,222 @@
+"""Commands of a curator: tables and their budgets, who may ask, and the ledger's chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from frith.cli.console import print_json, print_rows, say, say_note
+from frith.cli.options import AsJson, Delta, DomainFile, Epsilon
+from frith.cli.people import Role, Who
+from frith.cli.remote.desk import TableName, connect
+from frith.cli.train import Learner
+
+members = typer.Typer(no_args_is_help=True, help="Curators and analysts.")
+tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
+_NONE = "none"
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A path or URL that the server can open; ${NAME} is read from its environment.",
+    ),
+]
+AnalystEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The most for one analyst.")]
+RequestEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The most for one request.")]
+LeastEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The least for one request.")]
+Learners = Annotated[
+    list[Learner] | None, typer.Option("--learner", help="A learner to allow; else all are.")
+]
+
+
+def register(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts will call it.")],
+    source: Source,
+    domain: DomainFile,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    analyst_epsilon: AnalystEpsilon = None,
+    request_epsilon: RequestEpsilon = None,
+    least_epsilon: LeastEpsilon = None,
+    learner: Learners = None,
+    renewal_days: Annotated[
+        int | None, typer.Option(min=1, help="The budget is there anew every so many days.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="A line about it.")] = "",
+    signed: Annotated[
+        bool,
+        typer.Option("--signed", help="I sign that each row of a query depends on one record."),
+    ] = False,
+) -> None:
+    """Register a table with its reviewed domain and its policy. No record is read."""
+    table = connect(ctx).register(
+        name,
+        source,
+        domain,
+        epsilon=epsilon,
+        delta=delta,
+        analyst_epsilon=analyst_epsilon,
+        request_epsilon=request_epsilon,
+        least_epsilon=least_epsilon,
+        learners=_learners(learner),
+        renewal_days=renewal_days,
+        title=title,
+        signed=signed,
+    )
+    say(str(table))
+    say(f"next: frith remote grant {name} MEMBER", "dim")
+
+
+def policy(
+    ctx: typer.Context,
+    table: TableName,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="The whole budget.")] = None,
+    analyst_epsilon: AnalystEpsilon = None,
+    request_epsilon: RequestEpsilon = None,
+    least_epsilon: LeastEpsilon = None,
+    learner: Learners = None,
+) -> None:
+    """Show a table's policy, or change what is named and keep the rest; `none` ends a cap."""
+    given = {
+        "epsilon": epsilon,
+        "analyst_epsilon": analyst_epsilon,
+        "request_epsilon": request_epsilon,
+        "least_epsilon": least_epsilon,
+        "learners": _learners(learner),
+    }
+    changes = {k: None if v == _NONE else v for k, v in given.items() if v is not None}
+    database = connect(ctx)
+    found = database.set_policy(table, **changes) if changes else database.table(table)
+    print_json(dict(found.policy))
+
+
+def grant(
+    ctx: typer.Context,
+    table: TableName,
+    member: Who,
+    column: Annotated[
+        list[str] | None, typer.Option(help="An attribute that they may ask about; else all.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="E", help="The most for this analyst.")
+    ] = None,
+) -> None:
+    """Let an analyst ask about a table, or change what an earlier grant lets them."""
+    say(str(connect(ctx).grant(table, member, column or None, epsilon)))
+
+
+def grants(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
+    """Who may ask about a table."""
+    found = connect(ctx).grants(table)
+    rows = [
+        (g.member, ", ".join(g.columns or ()) or "all", "" if g.epsilon is None else str(g.epsilon))
+        for g in found
+    ]
+    print_rows(("member", "attributes", "epsilon"), rows, json)
+
+
+def withdraw(ctx: typer.Context, table: TableName, member: Who) -> None:
+    """End a grant; what was spent under it stays spent."""
+    connect(ctx).withdraw(table, member)
+    say(f"{member} may no longer ask {table}")
+
+
+def batch(
+    ctx: typer.Context,
+    table: TableName,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the batch is called.")],
+    source: Source,
+    disjoint: Annotated[
+        bool,
+        typer.Option("--disjoint", help="None of its people is in the table or another batch."),
+    ] = False,
+) -> None:
+    """Register further records, for updates of random-decision forests."""
+    say(str(connect(ctx).add_batch(table, name, source, disjoint=disjoint)))
+
+
+def raise_version(ctx: typer.Context, table: TableName) -> None:
+    """Say that the records have changed: a repeated request is then a new one, and charged."""
+    say(str(connect(ctx).raise_version(table)))
+
+
+def verify(ctx: typer.Context) -> None:
+    """Follow the ledger's chain of hashes. Exits with 1 where something was changed."""
+    found = connect(ctx).verify_ledger()
+    for problem in found.problems:
+        say(problem, "red")
+    if not found.holds:
+        raise typer.Exit(1)
+    say(f"{found.entries} entries, all as they were written; the last hash is {found.head}")
+
+
+@members.command("add")
+def add_member(
+    ctx: typer.Context,
+    name: Who,
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.ANALYST,
+    subject: Annotated[
+        str | None, typer.Option(help="Their `sub` at the OIDC issuer.", metavar="SUB")
+    ] = None,
+) -> None:
+    """Add a curator or an analyst."""
+    say(str(connect(ctx).add_member(name, role.value, subject=subject)))
+    say(f"next: frith remote token create {name}", "dim")
+
+
+@members.command("list")
+def list_members(ctx: typer.Context, json: AsJson = False) -> None:
+    """Show everybody."""
+    rows = [(m.name, m.role, m.subject or "") for m in connect(ctx).members()]
+    print_rows(("name", "role", "subject"), rows, json)
+
+
+@tokens.command("create")
+def create_token(
+    ctx: typer.Context,
+    name: Who,
+    note: Annotated[str, typer.Option(help="What it is for.")] = "",
+    days: Annotated[int | None, typer.Option(help="How long it is valid.", min=1)] = None,
+) -> None:
+    """Make a token. It is printed once: only its hash is kept. Analysts may make their own."""
+    issued = connect(ctx).create_token(name, note, days)
+    typer.echo(issued.token)
+    say_note(f"valid until {issued.expires[:10]}; it cannot be shown again.")
+
+
+@tokens.command("list")
+def list_tokens(ctx: typer.Context, name: Who, json: AsJson = False) -> None:
+    """Show a member's tokens, without their secrets."""
+    columns = ("id", "member", "note", "created", "expires", "revoked")
+    found = connect(ctx).tokens(name)
+    rows: list[Any] = [tuple(getattr(t, column) or "" for column in columns) for t in found]
+    print_rows(columns, rows, json)
+
+
+@tokens.command("revoke")
+def revoke_token(
+    ctx: typer.Context,
+    token: Annotated[str, typer.Argument(metavar="ID", help="The id of a token.")],
+) -> None:
+    """End a token and its browser sessions at once."""
+    connect(ctx).revoke_token(token)
+    say(f"token {token} is revoked")
+
+
+def _learners(given: list[Learner] | None) -> list[str] | None:
+    return [learner.value for learner in given] if given else None
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "register": register,
+    "policy": policy,
+    "batch": batch,
+    "raise-version": raise_version,
+    "grant": grant,
+    "grants": grants,
+    "withdraw": withdraw,
+    "verify": verify,
+}

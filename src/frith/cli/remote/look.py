@@ -1,0 +1,161 @@
+"""Commands that look at a private database and cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frith.cli.console import print_json, print_rows, say
+from frith.cli.files import check_output
+from frith.cli.options import AsJson
+from frith.cli.remote.desk import ForestId, JobId, Output, TableName, connect, deliver, result_of
+from frith.cli.remote.desk import say_job as _say_job
+
+if TYPE_CHECKING:
+    from frith.client import Job
+
+
+def tables(ctx: typer.Context, json: AsJson = False) -> None:
+    """The tables that you may ask about."""
+    found = connect(ctx).tables()
+    columns = ("table", "version", "attributes", "label", "batches", "title")
+    rows = [
+        (t.name, str(t.version), str(len(t.domain.names)), t.domain.label.name,
+         ", ".join(t.batches), t.title)
+        for t in found
+    ]  # fmt: skip
+    print_rows(columns, rows, json)
+
+
+def domain(
+    ctx: typer.Context,
+    table: TableName,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it there: TOML, or JSON if .json.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """What is public about a table: values, bounds and labels, as far as your grant goes."""
+    if output is not None:
+        check_output(output)
+    found = connect(ctx).domain(table)
+    if output is not None:
+        found.save(output)
+    elif json:
+        print_json(found.to_json())
+    else:
+        typer.echo(found.to_toml(), nl=False)
+
+
+def budget(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
+    """What you have spent on a table, and what you have left; curators see everybody's."""
+    found = connect(ctx).budget(table)
+    if json:
+        print_json(_account(found))
+    else:
+        say(str(found))
+
+
+def _account(account: Any) -> dict[str, Any]:
+    from frith.privacy.exact import show
+
+    facts = {name: show(getattr(account, name)) for name in account.AMOUNTS}
+    facts |= {name: getattr(account, name) for name in ("name", "unit", "left_epsilon", "renewal")}
+    whole = {} if account.whole is None else {"whole": _account(account.whole)}
+    return facts | whole | {"analysts": [_account(a) for a in account.analysts]}
+
+
+def learners(ctx: typer.Context, json: AsJson = False) -> None:
+    """The learners of a server, and the parameters that `--set` knows."""
+    found = connect(ctx).learners()
+    rows = [
+        (x.name, x.summary, " ".join(f"{k}={v}" for k, v in x.parameters.items())) for x in found
+    ]
+    print_rows(("learner", "what it is", "parameters"), rows, json)
+
+
+def jobs(
+    ctx: typer.Context,
+    table: Annotated[str | None, typer.Option(help="Of one table.", metavar="TABLE")] = None,
+    json: AsJson = False,
+) -> None:
+    """Your jobs, the newest first; curators see everybody's."""
+    _print_jobs(connect(ctx).jobs(table), json)
+
+
+def forests(ctx: typer.Context, json: AsJson = False) -> None:
+    """Your forests, the newest first."""
+    _print_jobs(connect(ctx).forests(), json)
+
+
+def _print_jobs(found: list[Job], json: bool) -> None:
+    if json:
+        print_json([job.to_json() for job in found])
+        return
+    columns = ("id", "asked (UTC)", "what", "table", "epsilon", "state")
+    rows = [
+        (job.id, _when(job.created), job.purpose, job.table, job.request["epsilon"], job.state)
+        for job in found
+    ]
+    print_rows(columns, rows)
+
+
+def _when(time: str) -> str:
+    """To the minute."""
+    return time[:16].replace("T", " ")
+
+
+def job(
+    ctx: typer.Context,
+    id: JobId,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over.")] = False,
+    json: AsJson = False,
+) -> None:
+    """How far a job is, and what it came to. Exits with 2 if it was waited for and failed."""
+    found = connect(ctx).job(id)
+    score = result_of(found) if wait else None
+    if found.kind == "score" and score is not None:
+        print_json(score.to_json()) if json else say(str(score))
+        return
+    _say_job(found, json)
+    if found.state == "done" and found.kind != "score" and not json:
+        say(f"next: frith remote forest {found.id} -o forest.json", "dim")
+
+
+def forest(ctx: typer.Context, id: ForestId, output: Output, json: AsJson = False) -> None:
+    """Download a forest, for `frith show`, `rules`, `draw` and `predict`. Free."""
+    check_output(output)
+    deliver(connect(ctx).forest(id), output, json)
+
+
+def ledger(ctx: typer.Context, json: AsJson = False) -> None:
+    """Every reservation, charge and release of yours, oldest first; curators see all."""
+    from frith.privacy.words import amount
+
+    entries = connect(ctx).ledger()
+    if json:
+        print_json([entry.to_json() for entry in entries])
+        return
+    columns = ("entry", "when (UTC)", "account", "what", "purpose", "amount", "spent")
+    rows = [
+        (str(e.id), _when(e.at), e.account, e.kind, e.purpose, f"{e.unit} {amount(e.amount)}",
+         amount(e.spent))
+        for e in entries
+    ]  # fmt: skip
+    print_rows(columns, rows)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "tables": tables,
+    "domain": domain,
+    "budget": budget,
+    "learners": learners,
+    "jobs": jobs,
+    "job": job,
+    "forests": forests,
+    "forest": forest,
+    "ledger": ledger,
+}

@@ -1,0 +1,134 @@
+"""What a curator does on a server: tables, budgets, grants, members and tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from frith.client.facts import Grant, Listing, Member, TableInfo, Token
+from frith.client.wire import Wire
+from frith.domain import Domain
+from frith.ledger import Verification
+from frith.privacy.exact import exact, show
+
+_AMOUNTS = ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon")
+_POLICY = (*_AMOUNTS, "learners", "renewal_days")
+
+
+class Curating:
+    """For curators; the server refuses everybody else."""
+
+    _wire: Wire
+
+    def register(
+        self,
+        name: str,
+        source: str | Path,
+        domain: Domain | str | Path,
+        *,
+        epsilon: Any,
+        title: str = "",
+        signed: bool = False,
+        **policy: Any,
+    ) -> TableInfo:
+        """Register a table with its reviewed domain and its policy. Reads no record.
+
+        Parameters
+        ----------
+        name : what analysts call it
+        source : a path or URL that the server can open; ${NAME} is read from its environment
+        domain : what is public about it, or the path of a domain file
+        epsilon : what may be spent on it in all
+        title : a line about it
+        signed : your word that each row of a query depends on one record alone
+        **policy : delta, analyst_epsilon, request_epsilon, least_epsilon, learners, renewal_days
+        """
+        if not isinstance(domain, Domain):
+            domain = Domain.load(domain)
+        asked = {
+            "name": name,
+            "source": str(source),
+            "domain": json.dumps(domain.to_json()),
+            "policy": _policy({"epsilon": epsilon, **policy}),
+            "title": title,
+            "signed": signed,
+        }
+        return TableInfo.read(self._wire.post("tables", body=asked))
+
+    def set_policy(self, table: str, **changes: Any) -> TableInfo:
+        """Change some of a table's policy and keep the rest; None takes a cap away."""
+        old = self._wire.get("tables", table)["policy"]
+        policy = {name: old.get(name) for name in _POLICY} | changes
+        return TableInfo.read(self._wire.put("tables", table, "policy", body=_policy(policy)))
+
+    def raise_version(self, table: str) -> TableInfo:
+        """Say that the records have changed: from now on a repeated request is a new one."""
+        return TableInfo.read(self._wire.post("tables", table, "version"))
+
+    def add_batch(
+        self, table: str, name: str, source: str | Path, *, disjoint: bool = False
+    ) -> TableInfo:
+        """Register further records; `disjoint` declares that all their people are new."""
+        asked = {"name": name, "source": str(source), "disjoint": disjoint}
+        return TableInfo.read(self._wire.post("tables", table, "batches", body=asked))
+
+    def grants(self, table: str) -> Listing[Grant]:
+        """Who may ask about a table."""
+        return Listing(map(Grant.read, self._wire.get("tables", table, "grants")))
+
+    def grant(
+        self,
+        table: str,
+        member: str,
+        columns: Sequence[str] | None = None,
+        epsilon: Any = None,
+    ) -> Grant:
+        """Let an analyst ask about a table, or some attributes of it, up to an epsilon of their own."""
+        asked = {
+            "columns": None if columns is None else list(columns),
+            "epsilon": None if epsilon is None else show(exact(epsilon)),
+        }
+        return Grant.read(self._wire.put("tables", table, "grants", member, body=asked))
+
+    def withdraw(self, table: str, member: str) -> None:
+        """End a grant; what was spent under it stays spent."""
+        self._wire.delete("tables", table, "grants", member)
+
+    def members(self) -> Listing[Member]:
+        """Everybody."""
+        return Listing(map(Member.read, self._wire.get("members")))
+
+    def add_member(self, name: str, role: str = "analyst", *, subject: str | None = None) -> Member:
+        """Add an analyst or a curator; `subject` is their `sub` at the OIDC issuer."""
+        asked = {"name": name, "role": role, "subject": subject}
+        return Member.read(self._wire.post("members", body=asked))
+
+    def tokens(self, member: str) -> Listing[Token]:
+        """A member's tokens, without their texts. Analysts may see their own."""
+        return Listing(map(Token.read, self._wire.get("members", member, "tokens")))
+
+    def create_token(self, member: str, note: str = "", days: int | None = None) -> Token:
+        """A new token; its text is in `.token`, this once. Analysts may make their own."""
+        asked = {"note": note, "days": days}
+        return Token.read(self._wire.post("members", member, "tokens", body=asked))
+
+    def revoke_token(self, token: str | Token) -> None:
+        """End a token, by its id, at once. Analysts may end their own."""
+        self._wire.delete("tokens", token if isinstance(token, str) else token.id)
+
+    def verify_ledger(self) -> Verification:
+        """Follow the ledger's chain of hashes from its first entry."""
+        said = self._wire.get("ledger", "verification")
+        return Verification(said["entries"], said["head"], tuple(said["problems"]))
+
+
+def _policy(given: dict[str, Any]) -> dict[str, Any]:
+    """A policy as the server reads it: amounts in exact text, nothing where there is no cap."""
+    for name in given:
+        if name not in _POLICY:
+            raise ValueError(f"a policy has no {name}; it has {', '.join(_POLICY)}")
+    given = {name: value for name, value in given.items() if value is not None}
+    amounts = {name: show(exact(given[name])) for name in _AMOUNTS if name in given}
+    return given | amounts

@@ -1,0 +1,245 @@
+"""`connect`: a private database on a server, asked from Python."""
+
+from __future__ import annotations
+
+import secrets
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from frith.client.curating import Curating
+from frith.client.estimators import id_of, read_estimator
+from frith.client.facts import Account, LearnerInfo, Listing, Member, Quote, TableInfo
+from frith.client.jobs import Job, Progress
+from frith.client.wire import Wire
+from frith.domain import Domain
+from frith.ledger import Receipt
+from frith.privacy.budget import Budget
+from frith.privacy.exact import show
+
+
+def connect(
+    url: str,
+    token: str | None = None,
+    *,
+    timeout: float = 30,
+    verify: bool | str | Path | Any = True,
+    insecure: bool = False,
+) -> RemoteDatabase:
+    """Sign in to a private database.
+
+    Parameters
+    ----------
+    url : of the server, such as https://data.example.org
+    token : what the curator gave you; FRITH_TOKEN where none is given
+    timeout : seconds to wait for an answer; jobs may take longer
+    verify : the file of an authority to trust, beside True for the usual ones
+    insecure : send the token over plain http to another machine
+    """
+    return RemoteDatabase(Wire(url, token, timeout=timeout, verify=verify, insecure=insecure))
+
+
+class RemoteDatabase(Curating):
+    """Tables that nobody may see, and a server that answers with forests.
+
+    What is learned comes back as fitted estimators with a guarantee and a receipt. Asking for the
+    same forest again is answered by the same forest, and costs nothing more.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.member = Member.read(wire.get("me", retry=False))
+        """Who you are there."""
+
+    @property
+    def url(self) -> str:
+        return self._wire.url
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def tables(self) -> Listing[TableInfo]:
+        """The tables that you may ask about."""
+        return Listing(map(TableInfo.read, self._wire.get("tables")))
+
+    def table(self, name: str) -> TableInfo:
+        """One table: its domain, policy and batches."""
+        return TableInfo.read(self._wire.get("tables", name))
+
+    def domain(self, table: str) -> Domain:
+        """What is public about a table, as far as your grant goes."""
+        return self.table(table).domain
+
+    def budget(self, table: str) -> Account:
+        """What you have spent on a table, and what you have left."""
+        return Account.read_budget(self._wire.get("tables", table, "budget"))
+
+    def learners(self) -> Listing[LearnerInfo]:
+        """The learners, and the parameters that a request may set."""
+        return Listing(map(LearnerInfo.read, self._wire.get("learners")))
+
+    def jobs(self, table: str | None = None) -> Listing[Job]:
+        """Your jobs, the newest first; a curator's list is everybody's."""
+        return Listing(Job(self._wire, said) for said in self._wire.get("jobs", table=table))
+
+    def job(self, id: str) -> Job:
+        """A job by its id, to wait for it or to look at it."""
+        return Job(self._wire, self._wire.get("jobs", id))
+
+    def forests(self) -> Listing[Job]:
+        """Your forests, by the jobs that made them, the newest first."""
+        return Listing(Job(self._wire, said) for said in self._wire.get("forests"))
+
+    def forest(self, id: str) -> Any:
+        """A forest that is done, as a fitted estimator. Free, as often as you like."""
+        return read_estimator(self._wire.get("forests", id))
+
+    def ledger(self) -> list[Receipt]:
+        """Every reservation, charge and release of yours, oldest first; a curator's is all."""
+        return [Receipt.from_json(said) for said in self._wire.get("ledger")]
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def quote(
+        self, table: str, epsilon: Any, delta: Any = 0, learner: str = "forest", **parameters: Any
+    ) -> Quote:
+        """What a forest would cost and what would be left. Free, and from public facts alone."""
+        body = _forest_asked(learner, epsilon, delta, parameters)
+        return Quote.read(self._wire.post("tables", table, "quotes", body=body))
+
+    def train(
+        self,
+        table: str,
+        learner: str = "forest",
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        key: str | None = None,
+        wait: bool = True,
+        progress: Progress = True,
+        **parameters: Any,
+    ) -> Any:
+        """Train a forest on a table, within a budget that is charged when the job starts.
+
+        Parameters
+        ----------
+        table, learner : names from `tables()` and `learners()`
+        epsilon, delta : the budget, read exactly as written
+        key : names the request, so that sending it again is the same request; random unless given
+        wait : False returns the `Job` at once
+        progress : True shows a spinner on a terminal; a function is called with the job instead
+        **parameters : the learner's own
+
+        Returns
+        -------
+        A fitted estimator of the learner's class, with `forest_`, `receipt_` and `remote_id_`.
+        """
+        body = _forest_asked(learner, epsilon, delta, parameters)
+        return self._ask(("tables", table, "forests"), body, key, wait, progress)
+
+    def dry_run(
+        self,
+        table: str,
+        learner: str = "forest",
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        key: str | None = None,
+        wait: bool = True,
+        progress: Progress = True,
+        **parameters: Any,
+    ) -> Any:
+        """Train on made-up records, drawn from the domain alone: free, and true of nobody."""
+        body = _forest_asked(learner, epsilon, delta, parameters)
+        return self._ask(("tables", table, "dry-runs"), body, key, wait, progress)
+
+    def score(
+        self,
+        forest: Any,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        key: str | None = None,
+        wait: bool = True,
+        progress: Progress = True,
+    ) -> Any:
+        """A noisy confusion matrix of a forest on its table, as a `frith.scoring.Score`. Charged.
+
+        `forest` is an estimator that came from this server, or its id.
+        """
+        path = ("forests", id_of(forest), "scores")
+        return self._ask(path, _amounts(epsilon, delta), key, wait, progress)
+
+    def update(
+        self,
+        forest: Any,
+        batch: str,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        key: str | None = None,
+        wait: bool = True,
+        progress: Progress = True,
+    ) -> Any:
+        """A random decision forest with a batch's records added, as a new estimator. Charged.
+
+        A batch of people who are nowhere else has a budget of its own; another is charged to the
+        table's.
+        """
+        path = ("forests", id_of(forest), "updates")
+        body = {**_amounts(epsilon, delta), "batch": batch}
+        return self._ask(path, body, key, wait, progress)
+
+    def _ask(
+        self,
+        path: tuple[str, ...],
+        body: dict[str, Any],
+        key: str | None,
+        wait: bool,
+        progress: Progress,
+    ) -> Any:
+        """Send a request that is paid once, however often it has to be sent."""
+        job = Job(self._wire, self._wire.post(*path, body=body, key=key or secrets.token_hex(16)))
+        return job.result(progress) if wait else job
+
+    # -- leaving -------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the connection; jobs go on."""
+        self._wire.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<private database at {self.url}, as {self.member}>"
+
+
+def _forest_asked(
+    learner: str, epsilon: Any, delta: Any, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    plain = {name: _plain(value) for name, value in parameters.items()}
+    return {"learner": learner, **_amounts(epsilon, delta), "parameters": plain}
+
+
+def _amounts(epsilon: Any, delta: Any) -> dict[str, str]:
+    """Both amounts in exact text."""
+    budget = Budget.of(epsilon, delta)
+    if budget.is_exact:
+        raise ValueError("epsilon=inf has no price; a private database sells finite amounts")
+    return {"epsilon": show(budget.epsilon), "delta": show(budget.delta)}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it: fractions as text, NumPy's numbers as Python's."""
+    if isinstance(value, Fraction):
+        return show(value)
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,46 @@
+"""From what a server sends to what a local fit would have given, and back to the server's name of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frith.errors import FormatError
+from frith.ledger import Receipt
+
+if TYPE_CHECKING:
+    from frith.learners import PrivateForestClassifier
+    from frith.scoring import Score
+
+
+def read_estimator(said: Any) -> PrivateForestClassifier:
+    """A fitted estimator with the parameters, the receipt and the id of a server's forest."""
+    from frith.forest import Forest
+    from frith.learners import BY_NAME
+
+    learner = said["learner"]
+    if learner not in BY_NAME:
+        raise FormatError(f"this frith has no learner {learner!r}; upgrade it to read this forest")
+    receipt = None if said["receipt"] is None else Receipt.from_json(said["receipt"])
+    forest = Forest.from_json(said["forest"])
+    model: Any = BY_NAME[learner].from_forest(forest, receipt, **said.get("parameters", {}))
+    model.remote_id_, model._from_server = said["id"], forest
+    return model
+
+
+def read_score(said: Any) -> Score:
+    from frith.scoring import Score
+
+    return Score.from_json(said["score"])
+
+
+def id_of(forest: Any) -> str:
+    """The server's name of a forest: given as such, or remembered by its estimator."""
+    if isinstance(forest, str):
+        return forest
+    known = getattr(forest, "_from_server", None)
+    if known is None or known is not getattr(forest, "forest_", None):
+        raise ValueError(
+            "the server does not have this forest: it was trained or updated elsewhere; pass an "
+            "estimator that came from the server, or the id of a forest"
+        )
+    return str(forest.remote_id_)

@@ -1,0 +1,191 @@
+"""Requests to a server: who asks, what is tried again, and problems that become exceptions."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import ssl
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, quote, urlsplit
+
+from frith.errors import RemoteBudgetExceeded, RemoteError
+
+if TYPE_CHECKING:
+    import httpx2
+
+TOKEN = "FRITH_TOKEN"
+UNREACHABLE = "unreachable"
+"""The code of a server that does not answer; all other codes are the server's own."""
+NEEDS_HTTPX = "asking a private database needs httpx2: pip install 'frith[client]'"
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try
+_LONGEST = 30.0  # seconds that a server may ask us to wait
+_BUSY = (429, 503)
+_VISIBLE = re.compile(r"[!-~]+\Z")
+
+
+class Wire:
+    """A connection that sends the token with every request and shows it to nobody else.
+
+    Only requests that may arrive twice are tried again: those that only read, and those with an
+    idempotency key.
+    """
+
+    def __init__(
+        self, url: str, token: str | None, *, timeout: float, verify: Any, insecure: bool
+    ) -> None:
+        try:
+            import httpx2
+        except ImportError:
+            raise ImportError(NEEDS_HTTPX) from None
+        parts = read_url(url, insecure)
+        self.url = parts.geturl()
+        self._client = httpx2.Client(
+            base_url=f"{self.url}/v1/",
+            headers={"authorization": f"Bearer {read_token(token)}", "accept": "application/json"},
+            timeout=timeout,
+            verify=_trusted(verify),
+            trust_env=not is_loopback(parts),  # a proxy would see what is meant for this machine
+        )
+
+    def get(self, *path: str, retry: bool = True, **query: str | None) -> Any:
+        params = {name: value for name, value in query.items() if value is not None}
+        return self._ask("GET", path, retry=retry, params=params)
+
+    def post(self, *path: str, body: Any = None, key: str | None = None) -> Any:
+        headers = {} if key is None else {"idempotency-key": key}
+        return self._ask("POST", path, retry=key is not None, json=body, headers=headers)
+
+    def put(self, *path: str, body: Any) -> Any:
+        return self._ask("PUT", path, retry=False, json=body)
+
+    def delete(self, *path: str) -> None:
+        self._ask("DELETE", path, retry=False)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _ask(self, method: str, path: tuple[str, ...], *, retry: bool, **request: Any) -> Any:
+        place = "/".join(quote(part, safe="") for part in path)
+        for pause in _PAUSES if retry else ():
+            answer = self._try(method, place, request)
+            wait = _wait_for(answer, pause)
+            if wait is None:
+                return self._read(answer)
+            time.sleep(wait)
+        return self._read(self._try(method, place, request))
+
+    def _try(self, method: str, place: str, request: Any) -> httpx2.Response | Exception:
+        import httpx2
+
+        try:
+            return self._client.request(method, place, **request)
+        except httpx2.RequestError as error:  # it did not arrive, or its answer did not
+            return error
+
+    def _read(self, answer: httpx2.Response | Exception) -> Any:
+        if isinstance(answer, Exception):
+            raise self._unreachable(answer) from None
+        if answer.status_code == 204:
+            return None
+        try:
+            said = answer.json()
+        except ValueError:
+            said = None
+        if answer.is_success and said is not None:
+            return said
+        raise self._problem(answer.status_code, said)
+
+    def _problem(self, status: int, said: Any) -> RemoteError:
+        """The exception for a problem document; what else has such a status is no server of ours."""
+        if not isinstance(said, dict) or not {"code", "message"} <= said.keys():
+            return RemoteError(
+                f"{self.url} does not answer like a private database (status {status}); check the "
+                "URL",
+                code="not_frith",
+                status=status,
+            )
+        code, message = str(said.pop("code")), str(said.pop("message"))
+        kind = RemoteBudgetExceeded if code == "over_budget" else RemoteError
+        return kind(message, code=code, status=status, facts=said)
+
+    def _unreachable(self, error: Exception) -> RemoteError:
+        import httpx2
+
+        if _is_about_tls(error):
+            what = f"the certificate of {self.url} is not trusted"
+            todo = "give the file of the authority that signed it as verify= (--ca)"
+        elif isinstance(error, httpx2.TimeoutException):
+            what = f"{self.url} did not answer in time"
+            todo = "try again, or pass a longer timeout="
+        else:
+            what = f"{self.url} cannot be reached"
+            todo = "check the URL, and whether `frith serve` is running there"
+        return RemoteError(f"{what}; {todo}", code=UNREACHABLE)
+
+
+def read_url(url: str, insecure: bool = False) -> SplitResult:
+    """A URL that a token may be sent to.
+
+    >>> read_url("https://data.example.org/frith/").geturl()
+    'https://data.example.org/frith'
+    """
+    parts = urlsplit(str(url).strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("the URL of a server looks like https://data.example.org")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("the URL of a server has no user, ? or #; pass the token as token=")
+    if parts.scheme == "http" and not insecure and not is_loopback(parts):
+        raise ValueError(
+            f"over http the token would travel to {parts.hostname} for all to read; use https, or "
+            "say insecure=True (--insecure) where the network itself is safe"
+        )
+    return parts._replace(path=parts.path.rstrip("/"))
+
+
+def is_loopback(parts: SplitResult) -> bool:
+    """Whether requests stay on this machine."""
+    if parts.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def read_token(token: str | None) -> str:
+    """The token as given, else FRITH_TOKEN's. Messages never quote it."""
+    text = (os.environ.get(TOKEN, "") if token is None else token).strip()
+    if not text:
+        raise ValueError(f"no token: pass token=, or set {TOKEN}; a curator can make you one")
+    if not _VISIBLE.match(text):
+        raise ValueError("the token has spaces or signs that no token has; copy it whole")
+    return text
+
+
+def _trusted(verify: Any) -> Any:
+    """True for the usual authorities, or a file with one's own."""
+    if isinstance(verify, str | Path):
+        return ssl.create_default_context(cafile=str(verify))
+    return verify
+
+
+def _wait_for(answer: httpx2.Response | Exception, pause: float) -> float | None:
+    """How long to wait before asking again, None where this is the answer."""
+    if isinstance(answer, Exception):
+        return None if _is_about_tls(answer) else pause
+    if answer.status_code not in _BUSY:
+        return None
+    asked = answer.headers.get("retry-after", "")
+    wait = max(pause, float(asked)) if asked.isdigit() else pause
+    return wait if wait <= _LONGEST else None
+
+
+def _is_about_tls(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,203 @@
+"""A curator made of several: asks every party the same question and adds the noisy answers up.
+
+Any learner can be trained with it. Counts are sums of the parties' noisy counts. A private choice
+cannot be split over parties, so choices are made from noisy sums of what the choice would be scored
+by, as post-processing: the same splits as a learner that grows its trees from noisy tables.
+
+Privacy
+-------
+Each party answers through a curator of its own, within a budget of its own: what it lets out in the
+whole exchange is (epsilon, delta)-DP for its records, adaptively, whatever the others answer. How
+the parties' guarantees add up is as in `frith.parties.merging`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import Curator, Release, Scored, Splits
+from frith.domain import Domain
+from frith.errors import FrithError
+from frith.gradients import ScoreColumn
+from frith.kernels import Kernel, RecordCount, SplitCounts, SplitTables, View
+from frith.label_gradients import LabelGradients
+from frith.learners.base import PrivateForestClassifier
+from frith.parties.merging import MergeError, add_up, together
+from frith.privacy.budget import Budget
+from frith.privacy.guarantee import Guarantee
+from frith.scores import Criterion, split_scores
+
+
+class Party(Protocol):
+    """Someone who answers questions about their own records: a `Curator`, or a server."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def remaining_share(self) -> Fraction: ...
+
+    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release: ...
+
+
+class Panel(Protocol):
+    """Several parties, and how their answers are added up."""
+
+    @property
+    def parties(self) -> Mapping[str, Party]: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release: ...
+
+
+class OpenSum:
+    """Every party publishes its own noisy answer: anyone can add any of them up.
+
+    Parameters
+    ----------
+    disjoint : declare that no protected person has records at two of the parties
+    allow_missing : go on without a party that fails; who failed, and why, is in `failures`
+    """
+
+    def __init__(
+        self, parties: Mapping[str, Party], *, disjoint: bool = False, allow_missing: bool = False
+    ):
+        self.parties, self._disjoint = dict(parties), disjoint
+        self._allow_missing, self.failures = allow_missing, dict[str, str]()
+        check_parties(self.parties)
+
+    def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+        answers = []
+        for name, party in self.parties.items():
+            if name in self.failures:
+                continue
+            try:
+                answers.append(_checked(name, party.noisy_counts(kernel, share, purpose), kernel))
+            except (FrithError, OSError, ValueError) as error:
+                self._note(name, error)
+        if not answers:
+            raise MergeError(f"no party answered: {self.failures}")
+        return Release(add_up([a.values for a in answers]), float(sum(a.variance for a in answers)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        shares = [p.guarantee.of_party(name) for name, p in self.parties.items()]
+        return together(shares, disjoint=self._disjoint)
+
+    def _note(self, name: str, error: Exception) -> None:
+        if not self._allow_missing:
+            raise MergeError(f"{name} failed: {error}") from error
+        self.failures[name] = str(error)
+
+
+def _checked(name: str, answer: Release, kernel: Kernel | View) -> Release:
+    if answer.values.shape != tuple(kernel.shape) or not answer.variance >= 0:
+        raise MergeError(f"{name} sent an answer of another shape than was asked for")
+    return answer
+
+
+class JointCurator(Curator):
+    """Stands where a curator would; holds no engine and sees no exact number."""
+
+    def __init__(self, panel: Panel):
+        parties = list(panel.parties.values())
+        self.panel, self.domain = panel, parties[0].domain
+        self.budget = min((p.budget for p in parties), key=lambda b: b.total)
+        self._tables: tuple[SplitCounts, list[Release]] | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return all(p.budget.is_exact for p in self.panel.parties.values())
+
+    @property
+    def remaining_share(self) -> Fraction:
+        return min(p.remaining_share for p in self.panel.parties.values())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.panel.guarantee
+
+    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+        return self.panel.sum(kernel, share, purpose)
+
+    def records(self, share: Fraction) -> int:
+        if self.domain.records is not None:
+            return max(1, self.domain.records)
+        return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
+
+    def choose_splits(
+        self,
+        level: SplitCounts,
+        places: NDArray[np.int64],
+        allowed: NDArray[np.bool_],
+        by: Criterion,
+        share: Fraction,
+        purpose: str,
+    ) -> NDArray[np.int64]:
+        """The best allowed candidate at each node, by noisy tables of the level."""
+        tables = self._level_tables(level, share, purpose)[places]
+        scores = split_scores(np.maximum(tables, 0), level.layout, by)
+        best = [int(o[np.argmax(s[o])]) for s, o in zip(scores, map(np.flatnonzero, allowed),
+                                                        strict=True)]  # fmt: skip
+        return np.array(best, dtype=np.int64)
+
+    def choose(self, kernel: Kernel, list_: Scored, share: Fraction, purpose: str) -> int:
+        """The best of a list, by noisy sums."""
+        noisy = self.noisy_counts(kernel, share, purpose)
+        return int(np.argmax(list_.scores(noisy.values, math.sqrt(noisy.variance))))
+
+    def choose_signs(
+        self, kernel: LabelGradients, questions: Splits, share: Fraction, purpose: str
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The question whose labels differ most, and a sign for each label that stands out."""
+        noisy = self.noisy_counts(kernel, share, purpose)
+        differences = questions.scores(noisy.values)
+        best = int(np.argmax(np.abs(differences).sum(axis=1)))
+        clear = np.abs(differences[best]) > math.sqrt(noisy.variance)
+        return best, (np.sign(differences[best]) * clear).astype(np.int64)
+
+    def derive(self, column: ScoreColumn) -> None:
+        """Parties that keep records at hand may keep derived columns too."""
+        for party in self.panel.parties.values():
+            if isinstance(party, Curator):
+                party.derive(column)
+
+    def _level_tables(self, level: SplitCounts, share: Fraction, purpose: str) -> NDArray[np.int64]:
+        """A level's noisy tables; asked for again, all answers so far are weighed together."""
+        answers = self._tables[1] if self._tables and self._tables[0] is level else []
+        answers = [*answers, self.noisy_counts(SplitTables(level), share, purpose)]
+        self._tables = (level, answers)
+        weights = np.array([1 / max(a.variance, 1e-9) for a in answers])
+        mean = np.tensordot(weights / weights.sum(), [a.values for a in answers], axes=1)
+        return np.rint(mean).astype(np.int64)
+
+
+def train_together(learner: PrivateForestClassifier, panel: Panel) -> PrivateForestClassifier:
+    """Fit any learner on the records of several parties, horizontally."""
+    forest = learner.learn(JointCurator(panel))
+    parameters = {k: v for k, v in learner.get_params().items() if k != "domain"}
+    return type(learner).from_forest(forest, **parameters)
+
+
+def check_parties(parties: Mapping[str, Party]) -> None:
+    """One domain and one kind of budget, or a message that names who differs."""
+    if not parties:
+        raise MergeError("there is no party")
+    (first, one), *others = parties.items()
+    for name, other in others:
+        if other.domain != one.domain:
+            raise MergeError(f"{name} declares another domain than {first}")
+        if other.budget.unit != one.budget.unit:
+            raise MergeError(
+                f"{name} asks for another kind of budget than {first}: pure, or with delta"
+            )

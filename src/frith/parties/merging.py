@@ -1,0 +1,149 @@
+"""Adding releases of one structure up, and joining forests over different attributes.
+
+Privacy of a merge
+------------------
+Nothing here reads a record: merging is post-processing, and what needs care is the guarantee that
+is written on the result.
+
+*Horizontal.* Each party's release is private for its own records. A person may be among the records
+of several parties, and then each release tells something about them: epsilons add. Where the
+parties declare that no person is at two of them, removing a person changes one party's table and
+no other's, so the largest epsilon holds for all releases together.
+
+*Vertical.* Parties hold different attributes of the same people. That attributes are not shared is
+no help: every release depends on the same person. Two records show it. Let Alice's table hold one
+person with a = 1 and Bob's the same person with b = 1. Each publishes a count of records with noise
+of scale 1/epsilon. Without that person both counts fall by one, and the pair (x, y) becomes
+e^epsilon * e^epsilon times less likely where both are large: 2 epsilon in all, not epsilon. So
+epsilons add, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import Release
+from frith.domain import Attribute, Domain
+from frith.errors import FrithError
+from frith.forest import Forest, Trees
+from frith.parties.releases import PartyRelease
+from frith.parties.structure import LEARNERS, Structure
+from frith.privacy.guarantee import Guarantee
+from frith.trees.binary import join_trees
+
+
+class MergeError(FrithError, ValueError):
+    """Releases that do not belong together; the message names the party and the reason."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Whose answer merged counts are."""
+
+    domain: Domain
+    guarantee: Guarantee
+
+
+def merge(
+    structure: Structure, releases: Sequence[PartyRelease], *, disjoint: bool = False
+) -> Forest:
+    """The forest of all parties' records, horizontally: any subset of releases, in any order.
+
+    Parameters
+    ----------
+    disjoint : declare that no protected person has records at two of the parties
+    """
+    if not releases:
+        raise MergeError("there is no release to merge")
+    _check(structure, releases)
+    values = add_up([r.values for r in releases])
+    leaves = Release(values, float(sum(r.variance for r in releases)))
+    guarantee = together([r.guarantee for r in releases], disjoint)
+    model = LEARNERS[structure.learner](structure.domain)
+    return model.finish(Merged(structure.domain, guarantee), structure.trees, leaves)
+
+
+def join(forests: Sequence[Forest]) -> Forest:
+    """The trees of all parties in one forest, vertically (Algorithm 6): epsilons add.
+
+    Parties hold different attributes of the same people, and the label. An attribute that two of
+    them have must be declared alike by both.
+    """
+    if not forests:
+        raise MergeError("there is no forest to join")
+    domain = _union([f.domain for f in forests])
+    votes = {f.vote for f in forests}
+    if len(votes) > 1:
+        raise MergeError(f"the forests decide in different ways: {', '.join(sorted(votes))}")
+    trees = join_trees([_translated(f, domain) for f in forests])
+    values = np.concatenate([f.values for f in forests])
+    variance = np.concatenate([f.variance for f in forests])
+    guarantee = together([f.guarantee for f in forests], disjoint=False)
+    return Forest(domain, trees, values, guarantee, variance, votes.pop())
+
+
+def add_up(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Whole numbers added up, whatever their order."""
+    return np.asarray(np.sum(counts, axis=0, dtype=np.int64))
+
+
+def _check(structure: Structure, releases: Sequence[PartyRelease]) -> None:
+    seen: dict[str, str] = {}
+    shape = (len(structure.trees.leaves), structure.domain.n_labels)
+    for r in releases:
+        if r.id in seen:
+            raise MergeError(
+                f"the release of {r.party} is given twice"
+                if seen[r.id] == r.party
+                else f"{r.party} and {seen[r.id]} gave the same release"
+            )
+        seen[r.id] = r.party
+        if r.domain != structure.domain.fingerprint:
+            raise MergeError(f"the release of {r.party} is over another domain")
+        if r.structure != structure.hash:
+            raise MergeError(f"the release of {r.party} is of another structure")
+        if r.values.shape != shape or not r.variance >= 0:
+            raise MergeError(f"the release of {r.party} has not a count for every leaf and label")
+
+
+def together(guarantees: Sequence[Guarantee], disjoint: bool) -> Guarantee:
+    first, *others = guarantees
+    for other in others:
+        if other.neighbors != first.neighbors:
+            raise MergeError("the parties protect different things: records, or persons")
+        first = first.then(other, disjoint=disjoint)
+    return first
+
+
+def _union(domains: Sequence[Domain]) -> Domain:
+    """All attributes, in the order of the parties; whoever shares one must agree on it."""
+    first = domains[0]
+    attributes: dict[str, Attribute] = {}
+    for domain in domains:
+        if domain.label.to_json() != first.label.to_json():
+            raise MergeError("the parties declare different labels")
+        if domain.person != first.person:
+            raise MergeError("the parties declare different persons")
+        for attribute in domain.attributes:
+            known = attributes.setdefault(attribute.name, attribute)
+            if known.to_json() != attribute.to_json():
+                raise MergeError(f"the parties declare attribute {attribute.name!r} differently")
+    records = {d.records for d in domains}
+    return Domain(
+        tuple(attributes.values()),
+        first.label,
+        records.pop() if len(records) == 1 else None,
+        first.person,
+        any(d.learned for d in domains),
+    )
+
+
+def _translated(forest: Forest, domain: Domain) -> Trees:
+    """The same trees, with attributes numbered as in the union."""
+    place = {name: i for i, name in enumerate(domain.names)}
+    numbers = np.array([place[name] for name in forest.domain.names] + [-1], dtype=np.int32)
+    return replace(forest.trees, attribute=numbers[forest.trees.attribute])

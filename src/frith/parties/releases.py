@@ -1,0 +1,151 @@
+"""What one party lets out: noisy counts of the leaves of a shared structure."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import Curator, Release
+from frith.engines import Engine, open_table
+from frith.errors import FormatError, FrithError
+from frith.learners.structured import count_leaves
+from frith.ledger import Ledger, Receipt
+from frith.parties.structure import Structure, hash_of, read_json, write_json
+from frith.privacy.budget import Budget
+from frith.privacy.guarantee import Guarantee
+
+FORMAT = "frith-release/1"
+
+
+@dataclass(frozen=True, eq=False)
+class PartyRelease:
+    """Noisy leaf counts of one party, with its guarantee, and named so that none is added twice."""
+
+    party: str
+    structure: str
+    domain: str
+    values: NDArray[np.int64]
+    variance: float
+    guarantee: Guarantee
+    receipt: Receipt | None = None
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        own = self.guarantee.of_party(self.party)
+        object.__setattr__(self, "guarantee", own)
+        object.__setattr__(self, "id", self.id or secrets.token_hex(16))
+
+    @property
+    def leaves(self) -> Release:
+        return Release(self.values, self.variance)
+
+    @property
+    def hash(self) -> str:
+        return hash_of(self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "party": self.party,
+            "structure": self.structure,
+            "domain": self.domain,
+            "values": self.values.tolist(),
+            "variance": self.variance,
+            "guarantee": self.guarantee.to_json(),
+            "receipt": None if self.receipt is None else self.receipt.to_json(),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        return {"format": FORMAT, "hash": self.hash, **self._content()}
+
+    @classmethod
+    def from_json(cls, data: Any) -> PartyRelease:
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise FormatError(f"this is not a frith release: it must say format {FORMAT!r}")
+        try:
+            receipt = data["receipt"]
+            found = cls(
+                str(data["party"]),
+                str(data["structure"]),
+                str(data["domain"]),
+                _counts(data["values"]),
+                float(data["variance"]),
+                replace(Guarantee.from_json(data["guarantee"]), parties=()),
+                None if receipt is None else Receipt.from_json(receipt),
+                str(data["id"]),
+            )
+        except FrithError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            raise FormatError("the release is incomplete or malformed") from None
+        if found.hash != data.get("hash"):
+            raise FormatError(f"the release of {found.party} was changed: its hash does not fit")
+        return found
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> PartyRelease:
+        return cls.from_json(read_json(path))
+
+
+def release(
+    structure: Structure,
+    table: Any,
+    *,
+    party: str,
+    epsilon: Any,
+    delta: Any = 0,
+    ledger: str | Path | None = None,
+) -> PartyRelease:
+    """Count one party's records in the leaves of a structure (Algorithm 5 of Private-RDT).
+
+    Privacy
+    -------
+    (epsilon, delta)-DP for the party's own records: the structure holds nothing about them, a
+    record is in one leaf of each tree, and the counts of all leaves are one question to a curator
+    with that budget. The ledger, if there is one, is charged before the first record is read.
+    """
+    engine = table if isinstance(table, Engine) else open_table(table, structure.domain)
+    if engine.domain != structure.domain:
+        raise ValueError("the table was opened with another domain than the structure's")
+    account = None if ledger is None else Ledger(ledger)
+    curator = Curator(
+        engine, Budget.of(epsilon, delta), ledger=account, purpose=f"release of {party}"
+    )
+    leaves = count_leaves(curator, structure.trees)
+    return release_of(structure, party, leaves, curator.guarantee, curator.receipt)
+
+
+def release_of(
+    structure: Structure,
+    party: str,
+    leaves: Release,
+    guarantee: Guarantee,
+    receipt: Receipt | None = None,
+) -> PartyRelease:
+    """A release of counts that were made for a structure."""
+    if not party.strip():
+        raise ValueError("a party has a name")
+    return PartyRelease(
+        party,
+        structure.hash,
+        structure.domain.fingerprint,
+        leaves.values,
+        leaves.variance,
+        guarantee,
+        receipt,
+    )
+
+
+def _counts(lists: Any) -> NDArray[np.int64]:
+    values = np.array(lists)
+    if values.ndim != 2 or values.dtype.kind != "i":
+        raise FormatError("the release's values are not a table of whole numbers")
+    return values.astype(np.int64)

@@ -1,0 +1,125 @@
+"""A public structure that parties share: trees made once from a domain and a seed, before any record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from frith.curator import Curator
+from frith.domain import Domain
+from frith.engines import open_table
+from frith.errors import FormatError, FrithError
+from frith.forest import Trees
+from frith.learners import RandomDecisionForestClassifier, SignalForestClassifier
+from frith.learners.structured import StructureFirstClassifier
+from frith.privacy.budget import Budget
+from frith.synthetic import synthetic_table
+
+FORMAT = "frith-structure/1"
+LEARNERS: dict[str, type[StructureFirstClassifier]] = {
+    "random-decision": RandomDecisionForestClassifier,
+    "signal": SignalForestClassifier,
+}
+"""The learners whose trees are grown before any record is looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Trees over a domain, and which learner finishes them. Holds nothing about any record."""
+
+    domain: Domain
+    trees: Trees
+    learner: str
+    hash: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.learner not in LEARNERS:
+            raise FormatError(f"a structure is for {' or '.join(LEARNERS)}, not {self.learner!r}")
+        self.trees.check(self.domain)
+        object.__setattr__(self, "hash", hash_of(self._content()))
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "learner": self.learner,
+            "domain": self.domain.to_json(),
+            "trees": self.trees.to_json(),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"format": FORMAT, "hash": self.hash, **self._content()}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Structure:
+        """A structure whose hash is that of its content."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise FormatError(f"this is not a frith structure: it must say format {FORMAT!r}")
+        try:
+            domain = Domain.from_json(data["domain"])
+            found = cls(domain, Trees.from_json(data["trees"], domain), str(data["learner"]))
+        except FrithError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            raise FormatError("the structure is incomplete or malformed") from None
+        if found.hash != data.get("hash"):
+            raise FormatError("the structure was changed: its hash is not that of its content")
+        return found
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Structure:
+        return cls.from_json(read_json(path))
+
+
+def make_structure(
+    domain: Domain, learner: str = "random-decision", *, epsilon: Any = 1, **parameters: Any
+) -> Structure:
+    """Grow a structure from public facts.
+
+    Trees may depend on the number of records, which must then be declared in the domain; those of
+    the signal forest also on the epsilon that each party will spend.
+    """
+    if learner not in LEARNERS:
+        raise ValueError(f"a structure is for {' or '.join(LEARNERS)}, not {learner!r}")
+    model = LEARNERS[learner](domain, epsilon=epsilon, **parameters)
+    if domain.records is None and parameters.get("height") is None:
+        raise ValueError("declare the number of records in the domain, or pass a height")
+    return Structure(domain, model.grow(_curator_of_nobody(domain, epsilon)), learner)
+
+
+def _curator_of_nobody(domain: Domain, epsilon: Any) -> Curator:
+    """A curator without records: what it could tell is public."""
+    import numpy as np
+
+    nobody: pa.Table = synthetic_table(domain, 0, np.random.default_rng(0))
+    return Curator(open_table(nobody, domain, threads=1), Budget.of(epsilon))
+
+
+def hash_of(content: Any) -> str:
+    """SHA-256 of canonical JSON."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise FormatError(f"{path} is not valid JSON; it may have been cut off") from None

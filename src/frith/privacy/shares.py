@@ -1,0 +1,106 @@
+"""Shares of noise: each of several parties adds one, and the honest parties' shares alone suffice.
+
+A party knows its own share and can take it off a sum, and so can up to t parties that put their
+knowledge together. So shares are calibrated to the m - t others: their sum has the law of the
+central mechanism, or better, and the sum of all m shares has m / (m - t) times its variance. With
+two parties nothing is gained: each must add all of the noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from frith.privacy.exact import float_at_least, float_root_at_least
+
+LEAST_SCALE = 2.0
+"""Sums of discrete Gaussians narrower than this are too far from one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceShare:
+    """The difference of two negative binomial counts of shape 1 / honest: a share of Laplace noise.
+
+    Claim    D -> q(D) + the sum of `honest` independent shares is `epsilon`-DP when the integer
+             vector q has L1 sensitivity at most `sensitivity`; further independent noise keeps it so.
+    Proof    Let r = 1 / honest and let A have P[A=n] = C(n+r-1, n) (1-q)^r q^n with q = exp(-1/scale).
+             Its generating function is ((1-q) / (1-qz))^r, so the sum of `honest` of them has
+             (1-q) / (1-qz): it is geometric. A share is A - B with A, B independent of this law, so
+             the sum of `honest` shares is the difference of two geometric counts, P[k] proportional
+             to q^|k|: discrete Laplace noise of that scale, whose claim is DiscreteLaplace's. What
+             the other parties add is independent of it, hence post-processing.
+    Assumes  exact sampling, which `frith.privacy.polya` gives.
+    Checked  tests/privacy/test_shares.py: the law by convolution, samples against it, and that one
+             share fewer is rejected.
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    honest: int
+
+    @property
+    def scale(self) -> float:
+        return float_at_least(Fraction(self.sensitivity) / self.epsilon)
+
+    @property
+    def variance(self) -> float:
+        """Of one share: the central one over `honest`."""
+        q = np.exp(-1 / self.scale)
+        return float(2 * q / np.expm1(-1 / self.scale) ** 2) / self.honest
+
+    def log_law(self, n: ArrayLike) -> NDArray[np.float64]:
+        """log P[A = n] of one of the two counts, n at least 0."""
+        n, r = np.asarray(n, dtype=np.float64), 1 / self.honest
+        choose = gammaln(n + r) - gammaln(r) - gammaln(n + 1)
+        return choose + r * np.log(-np.expm1(-1 / self.scale)) - n / self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianShare:
+    """Discrete Gaussian noise on each count, of 1 / honest of the central variance.
+
+    Claim    D -> q(D) + the sum of `honest` independent shares is `rho`-zCDP when the integer vector
+             q of at most `cells` entries has squared L2 sensitivity at most `sensitivity_squared`;
+             further independent noise keeps it so.
+    Proof    Kairouz, Liu and Steinke 2021 (the distributed discrete Gaussian): h shares of scale s
+             give (e^2 / 2)-zCDP with e^2 = sensitivity_squared / (h s^2) + cells tau / 2, where tau =
+             10 sum over k < h of exp(-2 pi^2 s^2 k / (k+1)). For s >= 2 each term is at most
+             exp(-4 pi^2) < 1e-17, so tau <= 1e-16 (h - 1). With s^2, as a fraction, at least
+             sensitivity_squared / (2 h (rho - cells tau / 4)), e^2 / 2 is at most rho.
+    Assumes  exact sampling at a float scale, which OpenDP's discrete Gaussian sampler gives.
+    Checked  tests/privacy/test_shares.py: Renyi divergences of the convolved law, samples against it.
+    """
+
+    rho: Fraction
+    sensitivity_squared: int
+    honest: int
+    cells: int
+
+    def __post_init__(self) -> None:
+        if self._left <= 0 or self.scale < LEAST_SCALE:
+            raise ValueError(
+                "the noise is too small to be shared by so many parties; ask for a smaller epsilon, "
+                "or add full noise at every party"
+            )
+
+    @property
+    def _left(self) -> Fraction:
+        """What is left of rho after the term of the sum's distance from a Gaussian."""
+        tau = Fraction(self.honest - 1, 10**16)
+        return self.rho - self.cells * tau / 4
+
+    @property
+    def scale(self) -> float:
+        if self._left <= 0:
+            return 0.0
+        return float_root_at_least(
+            Fraction(self.sensitivity_squared) / (2 * self.honest * self._left)
+        )
+
+    @property
+    def variance(self) -> float:
+        return self.scale**2

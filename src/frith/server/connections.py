@@ -1,0 +1,63 @@
+"""Connections: who takes too long to say what they want is hung up on.
+
+uvicorn waits without end for the first line of a request and for its headers, so a few hundred
+silent callers would take all the connections that a process may have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_MOST_FILES = 65_536
+
+
+def patient_for(seconds: float) -> type[H11Protocol]:
+    """The protocol of one connection that waits so long for a whole head of a request."""
+
+    class Patient(H11Protocol):
+        _hanging_up: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._stop_watching()
+
+        def _watch(self) -> None:
+            """The clock runs while no request is being answered; more bytes do not set it back."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop_watching()
+            elif self._hanging_up is None:
+                self._hanging_up = self.loop.call_later(seconds, self._hang_up)
+
+        def _stop_watching(self) -> None:
+            if self._hanging_up is not None:
+                self._hanging_up.cancel()
+                self._hanging_up = None
+
+        def _hang_up(self) -> None:
+            self._hanging_up = None
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.close()
+
+    return Patient
+
+
+def allow_many_files() -> None:
+    """Have the system let this process hold many connections; where it cannot, it has what it has."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+        if soft != resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))

@@ -1,0 +1,63 @@
+"""Jobs: the history, and one job while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from sqlalchemy.orm import Session
+
+from frith.server import forests, jobs
+from frith.server.pages.forms import Posted
+from frith.server.pages.visit import Visit, Visited
+from frith.server.requests import SCORE
+from frith.server.schema import Job
+
+router = APIRouter()
+HISTORY = 100  # jobs listed, the newest
+
+
+@router.get("/jobs")
+def history(visit: Visited) -> HTMLResponse:
+    with visit.read() as session:
+        found = jobs.list_jobs(session, visit.member)[:HISTORY]
+        said = [jobs.describe(visit.context, session, job) for job in found]
+    return visit.show("jobs.html", jobs=said)
+
+
+@router.get("/jobs/{job}")
+def show_job(job: str, visit: Visited) -> HTMLResponse:
+    with visit.read() as session:
+        found = jobs.find_job(session, job, visit.member)
+        said = jobs.describe(visit.context, session, found)
+        result = _result(visit, session, found) if said["state"] == jobs.DONE else None
+    every = visit.context.settings.deliver_every
+    return visit.show("job.html", job=said, result=result, every=every)
+
+
+@router.get("/jobs/{job}/state")
+def job_state(job: str, visit: Visited) -> JSONResponse:
+    """What the page asks for every second."""
+    with visit.read() as session:
+        found = jobs.find_job(session, job, visit.member)
+        said = jobs.describe(visit.context, session, found)
+        result = _result(visit, session, found) if said["state"] == jobs.DONE else None
+    shown = {name: said[name] for name in ("state", "passes", "doing")}
+    return JSONResponse(shown | {"result": result})
+
+
+@router.post("/jobs/{job}/cancel")
+def cancel(sent: Posted, job: str, visit: Visited) -> Response:
+    with visit.write() as session:
+        found = jobs.find_job(session, job, visit.member)
+        jobs.cancel(visit.context, session, found)
+    return visit.go("jobs", job, done="cancelled")
+
+
+def _result(visit: Visit, session: Session, job: Job) -> str | None:
+    """Where to read what a finished job came to."""
+    if job.kind != SCORE:
+        return f"/forests/{job.id}"
+    forest: Any = forests.forest_of_score(session, job)
+    return None if forest is None else f"/forests/{forest.id}#score-{job.id}"

@@ -1,0 +1,108 @@
+"""Tables as an analyst sees them: what there is, what is left, and the form to train."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from sqlalchemy.orm import Session
+
+from frith.privacy.exact import exact
+from frith.server import jobs, spending, tables
+from frith.server.pages import words
+from frith.server.pages.forms import NOTHING, Posted, Sent
+from frith.server.pages.learners import offers, read_parameters
+from frith.server.pages.prices import price
+from frith.server.pages.visit import Visit, Visited
+from frith.server.problems import Problem
+from frith.server.requests import DRY_RUN, TRAIN, ask_to_train, read_budget
+from frith.server.schema import Job
+from frith.server.tables import View
+
+router = APIRouter()
+_HISTORY = 25  # jobs listed on a table's page
+
+
+@router.get("/")
+def home(visit: Visited) -> HTMLResponse:
+    with visit.read() as session:
+        views = tables.list_views(session, visit.member)
+        cards = [{"view": v, "account": own_account(visit, session, v)} for v in views]
+    return visit.show("home.html", cards=cards)
+
+
+@router.get("/tables/{table}")
+def show_table(table: str, visit: Visited) -> HTMLResponse:
+    return _table_page(visit, table, NOTHING)
+
+
+@router.post("/tables/{table}/forests")
+def train(sent: Posted, table: str, visit: Visited) -> Response:
+    """The buttons of the form: a forest, a dry run of one, or the price again."""
+    kind = DRY_RUN if sent.text("kind") == DRY_RUN else TRAIN
+    if sent.text("kind") == "quote":  # of a browser without scripts
+        return _table_page(visit, table, sent)
+    try:
+        job = _ask(visit, table, kind, sent)
+    except Problem as problem:
+        return _table_page(visit, table, sent, problem)
+    return visit.go("jobs", job.id)
+
+
+@router.get("/tables/{table}/quote")
+def quote(
+    table: str, visit: Visited, epsilon: str = "", delta: str = "", learner: str = ""
+) -> JSONResponse:
+    """What the form would cost."""
+    with visit.read() as session:
+        view = tables.see(session, table, visit.member)
+        return JSONResponse(price(visit, session, view, epsilon, delta, learner))
+
+
+def own_account(visit: Visit, session: Session, view: View) -> words.Account:
+    return words.Account(spending.states(visit.context, session, view, visit.member.name)[1])
+
+
+def slider(view: View) -> dict[str, Any]:
+    """The ends of the epsilon slider: what one request may ask at all, whatever is left."""
+    policy = view.policy
+    most = float(exact(policy.request_epsilon or policy.analyst_budget(view.cap).epsilon))
+    return {"most": f"{most:g}", "step": f"{most / 200:g}", "least": policy.least_epsilon}
+
+
+def _ask(visit: Visit, table: str, kind: str, sent: Sent) -> Job:
+    learner = sent.text("learner", "forest")
+    budget = read_budget(sent.text("epsilon"), sent.text("delta") or "0")
+    with visit.write() as session:
+        view = tables.see(session, table, visit.member)
+        parameters = read_parameters(learner, sent)
+        asked = ask_to_train(kind, learner, budget, parameters, view.domain)
+        view.policy.check(learner, budget)
+        return jobs.accept(visit.context, session, view, visit.member, asked)
+
+
+def _table_page(
+    visit: Visit, table: str, sent: Sent, problem: Problem | None = None
+) -> HTMLResponse:
+    epsilon = sent.text("epsilon") or "0.5"
+    with visit.read() as session:
+        view = tables.see(session, table, visit.member)
+        found = jobs.list_jobs(session, visit.member, table)[:_HISTORY]
+        values = {
+            "view": view,
+            "account": own_account(visit, session, view),
+            "jobs": [jobs.describe(visit.context, session, job) for job in found],
+            "batches": tables.list_batches(session, table),
+            "price": price(visit, session, view, epsilon, sent.text("delta")),
+        }
+    return visit.show(
+        "table.html",
+        problem.status if problem else 200,
+        problem=problem,
+        sent=sent,
+        epsilon=epsilon,
+        offers=offers(view.policy.learners, sent),
+        slider=slider(view),
+        **values,
+    )

@@ -1,0 +1,124 @@
+"""A private database in this process, behind a real socket, for the client and its commands."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import threading
+from dataclasses import dataclass, field
+
+import structlog
+import uvicorn
+
+import frith
+from frith.server import members, tables
+from frith.server.app import make_app
+from frith.server.context import Context
+from frith.server.policies import Policy
+from frith.server.serve import open_context
+from frith.server.settings import Settings
+from frith.server.worker import Worker
+from tests.tables import small_domain, small_table
+
+
+@dataclass
+class Host:
+    """A server with a curator; every table that a test makes is its own."""
+
+    context: Context
+    url: str
+    folder: object
+    curator_token: str
+    desk: threading.Lock
+    _numbers: itertools.count = field(default_factory=itertools.count)
+
+    def add_table(self, epsilon="4", batch=True, **policy):
+        """A fresh table, and an analyst of its own who may ask about it."""
+        number = next(self._numbers)
+        name, analyst = f"table-{number}", f"analyst-{number}"
+        with self.context.database.write() as session:
+            tables.register(
+                self.context, session, name, str(self.folder / "table.parquet"),
+                small_domain(records=400), Policy(epsilon, **policy), title="A small table",
+            )  # fmt: skip
+            if batch:
+                later = str(self.folder / "later.parquet")
+                tables.add_batch(self.context, session, name, "later", later, disjoint=True)
+            members.add_member(self.context, session, analyst, "analyst")
+            tables.grant(self.context, session, name, analyst)
+            token = members.issue_token(self.context, session, analyst).text
+        return name, token
+
+    def charges(self, table):
+        """What the table's own account was charged."""
+        with self.context.database.read() as session:
+            entries = self.context.book(session).entries(table)
+        return [e.amount for e in entries if e.kind == "charge"]
+
+    @contextlib.contextmanager
+    def no_work(self):
+        """Meanwhile jobs stay queued."""
+        with self.desk:
+            yield
+
+    def connect(self, token=None, **options):
+        return frith.connect(self.url, token or self.curator_token, **options)
+
+
+class PausingWorker(Worker):
+    """A worker that a test can keep from its desk."""
+
+    def __init__(self, context, desk):
+        super().__init__(context)
+        self._desk = desk
+
+    def work_once(self):
+        with self._desk:
+            return super().work_once()
+
+
+@contextlib.contextmanager
+def hosted(folder):
+    """Serve from `folder` on a free port, with one worker."""
+    small_table(400).to_parquet(folder / "table.parquet")
+    small_table(100, seed=1).to_parquet(folder / "later.parquet")
+    context = open_context(Settings(database=str(folder / "server.db")))
+    with context.database.write() as session:
+        members.add_member(context, session, "carla", "curator")
+        token = members.issue_token(context, session, "carla").text
+    stop, desk = threading.Event(), threading.Lock()
+    worker = threading.Thread(target=PausingWorker(context, desk).run, args=(stop, 0.02))
+    worker.start()
+    with _silence(), listening(context) as url:
+        yield Host(context, url, folder, token, desk)
+    stop.set()
+    worker.join()
+    context.database.close()
+
+
+@contextlib.contextmanager
+def _silence():
+    """The server's log would mix with what a client prints."""
+    before = structlog.get_config()
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+@contextlib.contextmanager
+def listening(context, **tls):
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        make_app(context), log_config=None, access_log=False, lifespan="off", **tls
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield f"http{'s' if tls else ''}://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()

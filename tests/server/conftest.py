@@ -1,0 +1,199 @@
+"""A server in this process: a database of the test's own, a clock that is moved by hand, a worker."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import structlog
+from starlette.testclient import TestClient
+
+from frith.ledger.book import utc_now
+from frith.server import jobs, members, tables
+from frith.server.app import make_app
+from frith.server.context import Context
+from frith.server.policies import Policy
+from frith.server.sample import ANALYST, CURATOR, Sample, fill
+from frith.server.settings import Settings
+from frith.server.worker import Worker
+from frith.store import Database
+
+HOST = "http://frith.test"
+BUDGET = "40"
+QUICK = {"learner": "random-decision", "parameters": {"n_trees": 2, "height": 2}}
+"""A request that is soon done."""
+
+
+class HandClock:
+    """A time that passes when a test says so."""
+
+    def __init__(self, start: datetime | None = None):
+        self.time = start or utc_now()
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def move(self, **by: float) -> None:
+        self.time += timedelta(**by)
+
+
+class Person:
+    """A member with a token, and their view of the API."""
+
+    def __init__(self, app: Any, name: str, token: str):
+        self.name, self.token = name, token
+        self.client = TestClient(app, HOST, raise_server_exceptions=False)
+        self.client.headers["authorization"] = f"Bearer {token}"
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self.client, method)
+
+    def ask(self, table: str, *, key: str | None = None, kind: str = "forests", **body: Any) -> Any:
+        headers = {} if key is None else {"idempotency-key": key}
+        body = {"epsilon": "0.1", **QUICK, **body}
+        return self.post(f"/v1/tables/{table}/{kind}", json=body, headers=headers)
+
+    def job(self, job: str) -> dict[str, Any]:
+        return said(self.get(f"/v1/jobs/{job}"))
+
+
+@dataclass
+class House:
+    """One server: who is there, what is kept, and somebody who works."""
+
+    folder: Path
+    sample: Sample
+    settings: Settings
+    clock: HandClock = field(default_factory=HandClock)
+
+    def __post_init__(self) -> None:
+        self.database = Database(self.folder / "server.db")
+        self.context = Context(self.database, self.settings, self.clock)
+        self.app = make_app(self.context)
+        self.table = self.sample.table
+        self.curator = Person(self.app, CURATOR, self.sample.curator_token)
+        self.analyst = Person(self.app, ANALYST, self.sample.analyst_token)
+        self.worker = Worker(self.context)
+
+    def set(self, **settings: Any) -> None:
+        """The same server, started with other settings."""
+        self.settings = replace(self.settings, **settings)
+        self.__post_init__()
+
+    def stranger(self, **headers: str) -> TestClient:
+        return TestClient(self.app, HOST, raise_server_exceptions=False, headers=headers)
+
+    def add(
+        self, name: str, role: str = "analyst", *, to: str | None = None, **grant: Any
+    ) -> Person:
+        """A new member, perhaps with a grant."""
+        with self.database.write() as session:
+            members.add_member(self.context, session, name, role)
+            token = members.issue_token(self.context, session, name).text
+            if to is not None:
+                tables.grant(self.context, session, to, name, **grant)
+        return Person(self.app, name, token)
+
+    def register(self, name: str, source: Path | str | None = None, **policy: Any) -> str:
+        """Another table with the sample's domain; the analyst has a grant."""
+        source = source or self.folder / "records.parquet"
+        with self.database.write() as session:
+            domain = tables.domain_of(tables.get_table(session, self.table))
+            policy = Policy(**{"epsilon": BUDGET} | policy)
+            tables.register(self.context, session, name, str(source), domain, policy)
+            tables.grant(self.context, session, name, ANALYST)
+        return name
+
+    def work(self) -> int:
+        """Do every job that waits; the number of them."""
+        done = 0
+        while self.worker.work_once():
+            done += 1
+        return done
+
+    def train(self, person: Person | None = None, table: str | None = None, **body: Any) -> Any:
+        """A job that was asked for and done."""
+        person = person or self.analyst
+        job = said(person.ask(table or self.table, **body), 202)
+        self.work()
+        return person.job(job["id"])
+
+    def change_job(self, job: str, **fields: Any) -> None:
+        with self.database.write() as session:
+            found = session.get(jobs.Job, job)
+            for name, value in fields.items():
+                setattr(found, name, value)
+
+    def spent(self, account: str) -> tuple[Fraction, Fraction]:
+        """What an account has spent and holds; zeros where it was never opened."""
+        with self.database.read() as session:
+            found = self.context.book(session).find(account)
+        return (Fraction(0), Fraction(0)) if found is None else (found.spent, found.held)
+
+    def entries(self) -> list[Any]:
+        with self.database.read() as session:
+            return self.context.book(session).entries()
+
+    @property
+    def own(self) -> str:
+        return f"{self.table}/{ANALYST}"
+
+
+def said(answer: Any, status: int = 200) -> Any:
+    """The body of an answer that has this status."""
+    assert answer.status_code == status, answer.text
+    return answer.json() if answer.content else None
+
+
+def refused(answer: Any, code: str) -> str:
+    """The message of a refusal that has this code."""
+    assert answer.json()["code"] == code, answer.text
+    return answer.json()["message"]
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """A filled server that every test gets a copy of."""
+    folder = tmp_path_factory.mktemp("template")
+    settings = Settings(database=str(folder / "server.db"))
+    database = Database(settings.database)
+    database.upgrade()
+    sample = fill(Context(database, settings), folder, BUDGET)
+    database.close()
+    return folder, sample
+
+
+@pytest.fixture
+def house(template, tmp_path):
+    folder, sample = template
+    shutil.copytree(folder, tmp_path / "house")
+    records = str(tmp_path / "house" / "records.parquet")
+    settings = Settings(
+        database=str(tmp_path / "house" / "server.db"),
+        requests_per_second=100_000,
+        lease_seconds=60,
+    )
+    house = House(tmp_path / "house", sample, settings)
+    with house.database.write() as session:
+        tables.get_table(session, sample.table).source = records
+    yield house
+    house.database.close()
+
+
+@pytest.fixture
+def records(house):
+    """The sample's records."""
+    return pd.read_parquet(house.folder / "records.parquet")
+
+
+@pytest.fixture(autouse=True)
+def lines():
+    """What is logged meanwhile; nothing reaches the terminal."""
+    with structlog.testing.capture_logs() as captured:
+        yield captured
