@@ -41,6 +41,8 @@ from frith.scores import Criterion, split_scores
 if TYPE_CHECKING:
     from frith.ledger import Ledger, Receipt
 
+RECORDS_ARE_PUBLIC = "the declared number of records is public"
+
 Progress = Callable[[str], None]
 """Called with the purpose of each pass as it begins: passes are public, records are not."""
 
@@ -241,7 +243,7 @@ class Curator:
     def records(self, share: Fraction) -> int:
         """The number of records, at least 1: as declared, else noisy for `share` of the budget."""
         if self.domain.records is not None:
-            self._assume("the declared number of records is public")
+            self._assume(RECORDS_ARE_PUBLIC)
             return max(1, self.domain.records)
         return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -63,8 +62,7 @@ def shots(tmp_path_factory):
     """Where screenshots go."""
     given = os.environ.get("FRITH_SCREENSHOTS")
     folder = Path(given) if given else tmp_path_factory.mktemp("screenshots")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

@@ -17,6 +17,7 @@ from frith.cli import (
     demo,
     domain,
     draw,
+    keys,
     ledger,
     people,
     predict,
@@ -76,6 +77,7 @@ app.command("worker", rich_help_panel=_SERVER)(serve.worker)
 app.add_typer(remote.app, name="remote", rich_help_panel=_SERVER)
 app.add_typer(people.members, name="member", rich_help_panel=_SERVER)
 app.add_typer(people.tokens, name="token", rich_help_panel=_SERVER)
+app.add_typer(keys.app, name="keys", rich_help_panel=_SERVER)
 app.command("backup", rich_help_panel=_SERVER)(backup.backup)
 app.command("restore", rich_help_panel=_SERVER)(backup.restore)
 app.command("show", rich_help_panel=_ANYONE)(show.show)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,15 @@ from typing import Any, Self
 
 from frith.client.curating import Curating
 from frith.client.estimators import id_of, read_estimator
-from frith.client.facts import Account, LearnerInfo, Listing, Member, Quote, TableInfo
+from frith.client.facts import (
+    Account,
+    LearnerInfo,
+    Listing,
+    Member,
+    PartyInfo,
+    Quote,
+    TableInfo,
+)
 from frith.client.jobs import Job, Progress
 from frith.client.wire import Wire
 from frith.domain import Domain
@@ -189,6 +198,27 @@ class RemoteDatabase(Curating):
         path = ("forests", id_of(forest), "updates")
         body = {**_amounts(epsilon, delta), "batch": batch}
         return self._ask(path, body, key, wait, progress)
+
+    def party(self) -> PartyInfo:
+        """The server as one of several parties: its name and its public key."""
+        return PartyInfo.read(self._wire.get("party"))
+
+    def count(
+        self, table: str, question: Any, domain: Domain, budget: Budget, round: Any = None
+    ) -> Job:
+        """Ask for noisy counts: a question that several parties are asked alike. Charged.
+
+        With a `round` they come masked, to be added to those of the other parties.
+        """
+        body = {
+            **_amounts(budget.epsilon, budget.delta),
+            "question": question,
+            "domain": domain.fingerprint,
+        }
+        if round is not None:
+            body["round"] = {**asdict(round), "keys": dict(round.keys)}
+        job: Job = self._ask(("tables", table, "counts"), body, None, False, False)
+        return job
 
     def _ask(
         self,

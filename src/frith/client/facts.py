@@ -188,3 +188,14 @@ class Token(Said):
         state = f"revoked {self.revoked[:10]}" if self.revoked else f"until {self.expires[:10]}"
         note = f" ({self.note})" if self.note else ""
         return f"{self.id} of {self.member}{note}, {state}"
+
+
+@dataclass(frozen=True)
+class PartyInfo(Said):
+    """A server as one of several parties."""
+
+    party: str | None
+    key: str | None
+
+    def __str__(self) -> str:
+        return f"{self.party}, key {self.key}" if self.key else "no party: it has no keys"

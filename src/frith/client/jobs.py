@@ -114,6 +114,14 @@ class Job:
                 time.sleep(pause)
                 self.refresh()
 
+    def counts(self) -> dict[str, Any]:
+        """The answer of a job that counted."""
+        if self.state != "done":
+            why = self.problem or f"the job {self.id} was {self.state}"
+            raise RemoteError(why, code=self.state, facts={"job": self.id})
+        said: dict[str, Any] = self._wire.get("counts", self.id)
+        return said
+
     def result(self, progress: Progress = True) -> PrivateForestClassifier | Score:
         """The fitted estimator, or the score; waits for it where it is not there yet."""
         self.wait(progress)

@@ -1,12 +1,28 @@
-"""Several curators, one forest: each counts its own records privately, and anyone adds up."""
+"""Several curators, one forest: each counts its own records privately, and anyone adds up.
+
+Secure sums and servers need the `client` extra, so their names are imported when first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from frith.parties.joint import JointCurator, OpenSum, Party, train_together
-from frith.parties.masks import Keys
 from frith.parties.merging import MergeError, join, merge
 from frith.parties.releases import PartyRelease, release
-from frith.parties.secure import LocalParty, SecureSum
 from frith.parties.structure import Structure, make_structure
 
+if TYPE_CHECKING:
+    from frith.parties.masks import Keys
+    from frith.parties.secure import LocalParty, SecureSum
+    from frith.parties.servers import ServerParty, train_between
+
+_HOMES = {
+    "Keys": "frith.parties.masks",
+    "LocalParty": "frith.parties.secure",
+    "SecureSum": "frith.parties.secure",
+    "ServerParty": "frith.parties.servers",
+    "train_between": "frith.parties.servers",
+}
 __all__ = [
     "JointCurator",
     "Keys",
@@ -16,10 +32,18 @@ __all__ = [
     "Party",
     "PartyRelease",
     "SecureSum",
+    "ServerParty",
     "Structure",
     "join",
     "make_structure",
     "merge",
     "release",
+    "train_between",
     "train_together",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

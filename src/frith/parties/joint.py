@@ -25,7 +25,7 @@ from frith.curator import Curator, Release, Scored, Splits
 from frith.domain import Domain
 from frith.errors import FrithError
 from frith.gradients import ScoreColumn
-from frith.kernels import Kernel, RecordCount, SplitCounts, SplitTables, View
+from frith.kernels import Kernel, SplitCounts, SplitTables, View
 from frith.label_gradients import LabelGradients
 from frith.learners.base import PrivateForestClassifier
 from frith.parties.merging import MergeError, add_up, together
@@ -74,15 +74,15 @@ class OpenSum:
     ):
         self.parties, self._disjoint = dict(parties), disjoint
         self._allow_missing, self.failures = allow_missing, dict[str, str]()
+        self._heard = dict[str, Party]()
         check_parties(self.parties)
 
     def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
         answers = []
-        for name, party in self.parties.items():
-            if name in self.failures:
-                continue
+        for name, party in list(self.parties.items()):
             try:
-                answers.append(_checked(name, party.noisy_counts(kernel, share, purpose), kernel))
+                answers.append(_checked(party.noisy_counts(kernel, share, purpose), kernel))
+                self._heard[name] = party
             except (FrithError, OSError, ValueError) as error:
                 self._note(name, error)
         if not answers:
@@ -91,18 +91,20 @@ class OpenSum:
 
     @property
     def guarantee(self) -> Guarantee:
-        shares = [p.guarantee.of_party(name) for name, p in self.parties.items()]
+        """Of all who have answered, also of those who failed later."""
+        shares = [p.guarantee.of_party(name) for name, p in self._heard.items()]
         return together(shares, disjoint=self._disjoint)
 
     def _note(self, name: str, error: Exception) -> None:
         if not self._allow_missing:
             raise MergeError(f"{name} failed: {error}") from error
         self.failures[name] = str(error)
+        del self.parties[name]
 
 
-def _checked(name: str, answer: Release, kernel: Kernel | View) -> Release:
+def _checked(answer: Release, kernel: Kernel | View) -> Release:
     if answer.values.shape != tuple(kernel.shape) or not answer.variance >= 0:
-        raise MergeError(f"{name} sent an answer of another shape than was asked for")
+        raise MergeError("the answer has another shape than was asked for")
     return answer
 
 
@@ -114,6 +116,7 @@ class JointCurator(Curator):
         self.panel, self.domain = panel, parties[0].domain
         self.budget = min((p.budget for p in parties), key=lambda b: b.total)
         self._tables: tuple[SplitCounts, list[Release]] | None = None
+        self._assumptions: list[str] = []
 
     @property
     def is_exact(self) -> bool:
@@ -121,19 +124,16 @@ class JointCurator(Curator):
 
     @property
     def remaining_share(self) -> Fraction:
-        return min(p.remaining_share for p in self.panel.parties.values())
+        """The least of those that have something left; the others cannot answer."""
+        left = [p.remaining_share for p in self.panel.parties.values()]
+        return min((share for share in left if share > 0), default=Fraction(0))
 
     @property
     def guarantee(self) -> Guarantee:
-        return self.panel.guarantee
+        return self.panel.guarantee.assuming(*self._assumptions)
 
     def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
         return self.panel.sum(kernel, share, purpose)
-
-    def records(self, share: Fraction) -> int:
-        if self.domain.records is not None:
-            return max(1, self.domain.records)
-        return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
 
     def choose_splits(
         self,
@@ -184,6 +184,8 @@ class JointCurator(Curator):
 
 def train_together(learner: PrivateForestClassifier, panel: Panel) -> PrivateForestClassifier:
     """Fit any learner on the records of several parties, horizontally."""
+    if getattr(learner, "as_published", False):
+        raise MergeError("the papers' own forms keep no guarantee; parties have no price for them")
     forest = learner.learn(JointCurator(panel))
     parameters = {k: v for k, v in learner.get_params().items() if k != "domain"}
     return type(learner).from_forest(forest, **parameters)

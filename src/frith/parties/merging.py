@@ -20,7 +20,7 @@ epsilons add, always.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,30 +60,32 @@ def merge(
     if not releases:
         raise MergeError("there is no release to merge")
     _check(structure, releases)
+    releases = sorted(releases, key=lambda r: (r.party, r.id))  # any order gives the same file
     values = add_up([r.values for r in releases])
     leaves = Release(values, float(sum(r.variance for r in releases)))
-    guarantee = together([r.guarantee for r in releases], disjoint)
+    guarantee = together(_by_party(releases), disjoint)
     model = LEARNERS[structure.learner](structure.domain)
     return model.finish(Merged(structure.domain, guarantee), structure.trees, leaves)
 
 
-def join(forests: Sequence[Forest]) -> Forest:
+def join(forests: Mapping[str, Forest]) -> Forest:
     """The trees of all parties in one forest, vertically (Algorithm 6): epsilons add.
 
-    Parties hold different attributes of the same people, and the label. An attribute that two of
-    them have must be declared alike by both.
+    Parties, given by their names, hold different attributes of the same people, and the label. An
+    attribute that two of them have must be declared alike by both.
     """
     if not forests:
         raise MergeError("there is no forest to join")
-    domain = _union([f.domain for f in forests])
-    votes = {f.vote for f in forests}
-    if len(votes) > 1:
-        raise MergeError(f"the forests decide in different ways: {', '.join(sorted(votes))}")
-    trees = join_trees([_translated(f, domain) for f in forests])
-    values = np.concatenate([f.values for f in forests])
-    variance = np.concatenate([f.variance for f in forests])
-    guarantee = together([f.guarantee for f in forests], disjoint=False)
-    return Forest(domain, trees, values, guarantee, variance, votes.pop())
+    domain = _union({party: f.domain for party, f in forests.items()})
+    (first, one), *others = forests.items()
+    for party, f in others:
+        if f.vote != one.vote:
+            raise MergeError(f"{party} decides by {f.vote}, and {first} by {one.vote}")
+    guarantee = together([_named(f.guarantee, party) for party, f in forests.items()], False)
+    trees = join_trees([_translated(f, domain) for f in forests.values()])
+    values = np.concatenate([f.values for f in forests.values()])
+    variance = np.concatenate([f.variance for f in forests.values()])
+    return Forest(domain, trees, values, guarantee, variance, one.vote)
 
 
 def add_up(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -110,35 +112,59 @@ def _check(structure: Structure, releases: Sequence[PartyRelease]) -> None:
             raise MergeError(f"the release of {r.party} has not a count for every leaf and label")
 
 
+def _by_party(releases: Sequence[PartyRelease]) -> list[Guarantee]:
+    """One claim a party: releases of one party are about the same people, so they add up."""
+    own: dict[str, Guarantee] = {}
+    for r in releases:
+        own[r.party] = own[r.party].then(r.guarantee) if r.party in own else r.guarantee
+    return list(own.values())
+
+
+def _named(guarantee: Guarantee, party: str) -> Guarantee:
+    """A claim that lists the parties behind it."""
+    return guarantee if guarantee.parties else guarantee.of_party(party)
+
+
 def together(guarantees: Sequence[Guarantee], disjoint: bool) -> Guarantee:
+    """The claim for the releases of all parties."""
+    if not guarantees:
+        raise MergeError("no party has answered")
     first, *others = guarantees
     for other in others:
         if other.neighbors != first.neighbors:
-            raise MergeError("the parties protect different things: records, or persons")
+            raise MergeError(
+                f"{_who(other)} protects something else than {_who(first)}: records, or persons"
+            )
         first = first.then(other, disjoint=disjoint)
     return first
 
 
-def _union(domains: Sequence[Domain]) -> Domain:
+def _who(guarantee: Guarantee) -> str:
+    return " and ".join(share.party for share in guarantee.parties) or "a party"
+
+
+def _union(domains: Mapping[str, Domain]) -> Domain:
     """All attributes, in the order of the parties; whoever shares one must agree on it."""
-    first = domains[0]
+    name, first = next(iter(domains.items()))
     attributes: dict[str, Attribute] = {}
-    for domain in domains:
+    for party, domain in domains.items():
         if domain.label.to_json() != first.label.to_json():
-            raise MergeError("the parties declare different labels")
+            raise MergeError(f"{party} declares another label than {name}")
         if domain.person != first.person:
-            raise MergeError("the parties declare different persons")
+            raise MergeError(f"{party} declares another person than {name}")
         for attribute in domain.attributes:
             known = attributes.setdefault(attribute.name, attribute)
             if known.to_json() != attribute.to_json():
-                raise MergeError(f"the parties declare attribute {attribute.name!r} differently")
-    records = {d.records for d in domains}
+                raise MergeError(
+                    f"{party} declares attribute {attribute.name!r} in another way than the others"
+                )
+    records = {d.records for d in domains.values()}
     return Domain(
         tuple(attributes.values()),
         first.label,
         records.pop() if len(records) == 1 else None,
         first.person,
-        any(d.learned for d in domains),
+        any(d.learned for d in domains.values()),
     )
 
 

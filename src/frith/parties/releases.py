@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator, Release
+from frith.curator import RECORDS_ARE_PUBLIC, Curator, Release
 from frith.engines import Engine, open_table
 from frith.errors import FormatError, FrithError
 from frith.learners.structured import count_leaves
@@ -120,7 +120,10 @@ def release(
         engine, Budget.of(epsilon, delta), ledger=account, purpose=f"release of {party}"
     )
     leaves = count_leaves(curator, structure.trees)
-    return release_of(structure, party, leaves, curator.guarantee, curator.receipt)
+    guarantee = curator.guarantee
+    if structure.domain.records is not None:  # the trees may have been grown for that many
+        guarantee = guarantee.assuming(RECORDS_ARE_PUBLIC)
+    return release_of(structure, party, leaves, guarantee, curator.receipt)
 
 
 def release_of(

@@ -26,7 +26,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from frith.kernels import Kernel, View
 from frith.parties.joint import Party, check_parties
 from frith.parties.masks import Keys, PairMasks, Round, unmask
 from frith.parties.merging import MergeError, together
+from frith.parties.questions import hash_question, question_to_json
 from frith.privacy.guarantee import Guarantee
 
 
@@ -58,6 +59,7 @@ class LocalParty:
         self.curator, self.keys = curator, keys
         self.domain, self.budget = curator.domain, curator.budget
         self.noisy_counts = curator.noisy_counts
+        self._answered = set[bytes]()
 
     @property
     def public_key(self) -> str:
@@ -74,7 +76,11 @@ class LocalParty:
     def masked_answer(
         self, kernel: Kernel | View, share: Fraction, purpose: str, round: Round
     ) -> NDArray[np.uint64]:
+        """One answer a round: a second one under the same masks would lay its noise open."""
+        if round.describe() in self._answered:
+            raise MergeError("this round was answered before; begin another attempt")
         masking: Masking = PairMasks(self.keys, round)
+        self._answered.add(round.describe())
         return self.curator.masked_counts(kernel, share, purpose, masking)
 
 
@@ -102,10 +108,21 @@ class SecureSum:
         """How many times smaller the noise's variance is than with full noise at every party."""
         return len(self.parties) - float(self.colluders)
 
+    def describe(self) -> str:
+        """What the sum costs in noise, and what it saves."""
+        m, t = len(self.parties), self.colluders
+        text = (
+            f"{m} parties, of which {t} may put together what {'it knows' if t == 1 else 'they know'}: "
+            f"the noise has {m}/{m - t} times the variance of one curator's"
+        )
+        if self.gain == 1:
+            return f"{text}; nothing is gained over full noise at every party"
+        return f"{text}, {self.gain:g} times less than with full noise at every party"
+
     def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
         """One round; if a party fails, it is named, and what the others have paid is spent."""
         self._question += 1
-        round = self._round(self._question, purpose)
+        round = self._round(self._question, self._about(kernel, share, purpose))
         messages = []
         for name, party in self.parties.items():
             try:
@@ -115,6 +132,15 @@ class SecureSum:
                     f"{name} failed: {error}; this round counts as spent for all who answered"
                 ) from error
         return Release(unmask(messages), self._variance(kernel, share))
+
+    def _about(self, kernel: Kernel | View, share: Fraction, purpose: str) -> str:
+        """What masks of this question are bound to: the question itself, where it can be spelled."""
+        first = next(iter(self.parties.values()))
+        try:
+            question: Any = question_to_json(kernel)
+        except ValueError:
+            question = [type(kernel).__name__, *kernel.shape, purpose]
+        return hash_question(question, first.domain, share * first.budget.total)
 
     def _round(self, question: int, about: str) -> Round:
         keys = {name: party.public_key for name, party in self.parties.items()}

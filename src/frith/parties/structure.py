@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from frith.curator import Curator
@@ -89,22 +90,21 @@ def make_structure(
     """Grow a structure from public facts.
 
     Trees may depend on the number of records, which must then be declared in the domain; those of
-    the signal forest also on the epsilon that each party will spend.
+    the signal forest also on the epsilon (and delta) that each party will spend.
     """
     if learner not in LEARNERS:
         raise ValueError(f"a structure is for {' or '.join(LEARNERS)}, not {learner!r}")
     model = LEARNERS[learner](domain, epsilon=epsilon, **parameters)
     if domain.records is None and parameters.get("height") is None:
         raise ValueError("declare the number of records in the domain, or pass a height")
-    return Structure(domain, model.grow(_curator_of_nobody(domain, epsilon)), learner)
+    curator = _curator_of_nobody(domain, Budget.of(epsilon, model.delta))
+    return Structure(domain, model.grow(curator), learner)
 
 
-def _curator_of_nobody(domain: Domain, epsilon: Any) -> Curator:
+def _curator_of_nobody(domain: Domain, budget: Budget) -> Curator:
     """A curator without records: what it could tell is public."""
-    import numpy as np
-
     nobody: pa.Table = synthetic_table(domain, 0, np.random.default_rng(0))
-    return Curator(open_table(nobody, domain, threads=1), Budget.of(epsilon))
+    return Curator(open_table(nobody, domain, threads=1), budget)
 
 
 def hash_of(content: Any) -> str:

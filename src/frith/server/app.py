@@ -27,7 +27,7 @@ from frith.server.metrics import router as metrics
 from frith.server.pages import add_pages
 from frith.server.pages.errors import is_page, problem_page
 from frith.server.problems import Problem
-from frith.server.routes import forests, jobs, ledger, members, tables
+from frith.server.routes import forests, jobs, ledger, members, parties, tables
 from frith.server.routes.caller import PROBLEMS
 from frith.store import StoreError
 
@@ -60,7 +60,7 @@ def make_app(context: Context) -> FastAPI:
     )
     app.state.context, app.state.requests = context, Requests()
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
-    for part in (tables, forests, jobs, members, ledger):
+    for part in (tables, forests, jobs, parties, members, ledger):
         api.include_router(part.router, prefix="/v1")
     api.include_router(metrics)
     app.include_router(api)

@@ -49,6 +49,25 @@ class PredictAsked(Asking):
     records: list[dict[str, Scalar]] = Field(max_length=10_000)
 
 
+class RoundAsked(Asking):
+    """One attempt at one question of a secure sum, as all parties must see it."""
+
+    session: Annotated[str, Field(max_length=64)]
+    attempt: int = Field(ge=1, le=1_000_000)
+    question: int = Field(ge=0, le=1_000_000)
+    about: Annotated[str, Field(max_length=64)]
+    keys: dict[Name, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(max_length=100)
+    colluders: int = Field(1, ge=1, le=100)
+
+
+class CountsAsked(BudgetAsked):
+    """A question that several parties are asked alike."""
+
+    question: dict[str, Any] = Field(description="A kernel in JSON; see frith.parties.questions.")
+    domain: Annotated[str, Field(max_length=64)] = Field(description="The domain's fingerprint.")
+    round: RoundAsked | None = Field(None, description="To be answered masked.")
+
+
 class MemberAsked(Asking):
     name: Name
     role: Literal["curator", "analyst"] = "analyst"
@@ -231,6 +250,17 @@ class ScoreSaid(Said):
     id: str
     score: dict[str, Any]
     receipt: EntrySaid | None
+
+
+class CountsSaid(Said):
+    id: str
+    counts: dict[str, Any]
+    receipt: EntrySaid | None
+
+
+class PartySaid(Said):
+    party: str | None
+    key: str | None = Field(description="The public key for secure sums.")
 
 
 class PredictionsSaid(Said):

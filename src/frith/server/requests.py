@@ -28,6 +28,9 @@ _SERVERS = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
 """Parameters that are the server's to set."""
 
 TRAIN, SCORE, UPDATE, DRY_RUN = "train", "score", "update", "dry-run"
+COUNT = "count"
+TIMING = "when a job starts and how long it takes tell nothing about the records"
+"""What every guarantee of a server assumes."""
 
 
 @dataclass(frozen=True)

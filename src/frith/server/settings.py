@@ -42,6 +42,8 @@ class Settings:
     failures_per_minute: int = 20
     """Wrong tokens from one address."""
     queued_per_member: int = 100
+    party_keys: str = ""
+    """The file of keys for secure sums with other servers; see `frith keys`."""
     oidc_issuer: str = ""
     oidc_audience: str = ""
     oidc_jwks: str = ""

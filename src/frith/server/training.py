@@ -15,10 +15,21 @@ from frith.engines import Engine, open_table
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
 from frith.scoring import Score, private_score
+from frith.server.counting import count
 from frith.server.journal import unpack
 from frith.server.problems import Problem
-from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked, make_learner
+from frith.server.requests import (
+    COUNT,
+    DRY_RUN,
+    SCORE,
+    TIMING,
+    TRAIN,
+    UPDATE,
+    Asked,
+    make_learner,
+)
 from frith.server.schema import Batch, Job, Release
+from frith.server.settings import Settings
 from frith.server.tables import domain_of, get_table, open_source
 from frith.synthetic import synthetic_table
 
@@ -26,14 +37,13 @@ OpenCurator = Callable[[Engine, Any], Curator]
 _SYNTHETIC = 1_000  # records of a dry run
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing of any"
 R = TypeVar("R", Forest, Score)
-_ASSUMED = "when a job starts and how long it takes tell nothing about the records"
 
 
 class Work:
     """One job, with everything about it that is not in the records."""
 
-    def __init__(self, session: Session, job: Job):
-        self.asked, self.seed = Asked.read(job.body), job.seed
+    def __init__(self, session: Session, job: Job, settings: Settings):
+        self.asked, self.seed, self._settings = Asked.read(job.body), job.seed, settings
         self.is_dry = self.asked.kind == DRY_RUN
         table = get_table(session, job.table)
         self.source, self.disjoint = table.source, False
@@ -91,6 +101,8 @@ class Work:
         if self.asked.kind == SCORE:
             assert self.forest is not None
             return {"score": _assuming(private_score(curator, self.forest)).to_json()}
+        if self.asked.kind == COUNT:
+            return {"counts": count(self.asked, curator, self._settings)}
         if self.asked.kind == UPDATE:
             return self.earlier | {"forest": self._updated(curator).to_json()}
         forest = self._learner().learn(curator)
@@ -112,4 +124,4 @@ class Work:
 
 def _assuming(release: R, *more: str) -> R:
     """What leaves a server was not timed to tell anything; some say more."""
-    return replace(release, guarantee=release.guarantee.assuming(_ASSUMED, *more))
+    return replace(release, guarantee=release.guarantee.assuming(TIMING, *more))

@@ -75,7 +75,7 @@ class Worker:
             job = jobs.mine(session, job_id, self.name, to_change=False)
             is_new = job.state == jobs.QUEUED
             repeats = job.release is not None
-            work = Work(session, job)
+            work = Work(session, job, self.context.settings)
         if is_new and not repeats:
             work.rehearse()
         with self.context.database.write() as session:

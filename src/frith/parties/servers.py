@@ -1,0 +1,166 @@
+"""Parties that are running servers: each with its own table, ledger and budget."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.client import RemoteDatabase
+from frith.client.jobs import Job
+from frith.curator import Release
+from frith.errors import RemoteError
+from frith.kernels import Kernel, View
+from frith.learners import BY_NAME, PrivateForestClassifier
+from frith.parties.joint import OpenSum, Panel, train_together
+from frith.parties.masks import Round
+from frith.parties.merging import MergeError
+from frith.parties.questions import hash_question, question_to_json
+from frith.parties.secure import SecureSum
+from frith.privacy.budget import Budget, Meter
+from frith.privacy.guarantee import Guarantee
+
+_PAUSE = 0.05
+
+
+class ServerParty:
+    """A table on a server, asked question by question within a budget.
+
+    Every question is a request of its own: reserved, charged before a record is read, and stored.
+    A question that was answered before is answered from the store.
+    """
+
+    def __init__(
+        self,
+        database: RemoteDatabase,
+        table: str,
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        timeout: float = 120,
+    ):
+        self._database, self._table, self._timeout = database, table, timeout
+        self.domain, self.budget = database.domain(table), Budget.of(epsilon, delta)
+        self._meter, self._told = Meter(self.budget), list[Guarantee]()
+
+    @property
+    def remaining_share(self) -> Fraction:
+        return self._meter.remaining / self.budget.total
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What its answers promise together: their amounts add."""
+        if not self._told:
+            raise MergeError("this party has not been asked anything")
+        return functools.reduce(Guarantee.then, self._told)
+
+    @functools.cached_property
+    def public_key(self) -> str:
+        key = self._database.party().key
+        if key is None:
+            raise MergeError("this server has no keys for secure sums; see `frith keys`")
+        return key
+
+    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+        said = self._ask(kernel, share, None)
+        return Release(np.array(said["values"], dtype=np.int64), float(said["variance"]))
+
+    def masked_answer(
+        self, kernel: Kernel | View, share: Fraction, purpose: str, round: Round
+    ) -> NDArray[np.uint64]:
+        said = self._ask(kernel, share, round)
+        return np.array(said["values"], dtype=np.uint64)
+
+    def _ask(self, kernel: Kernel | View, share: Fraction, round: Round | None) -> dict[str, Any]:
+        budget = self._price(share)
+        self._meter.charge(share * self.budget.total)
+        question = question_to_json(kernel)
+        job = self._database.count(self._table, question, self.domain, budget, round)
+        said = self._wait(job)["counts"]
+        if said["question"] != hash_question(question, self.domain, budget.total):
+            raise MergeError("the answer belongs to another question: it is replayed or changed")
+        if np.shape(said["values"]) != tuple(kernel.shape):
+            raise MergeError("the answer has another shape than was asked for")
+        self._told.append(Guarantee.from_json(said["guarantee"]))
+        return dict(said)
+
+    def _price(self, share: Fraction) -> Budget:
+        """The amounts to ask with; a part of a budget with a delta has none of its own."""
+        if share == 1:
+            return self.budget
+        if self.budget.delta:
+            raise MergeError("learners that ask more than once need delta = 0 between servers")
+        return Budget.of(share * self.budget.total)
+
+    def _wait(self, job: Job) -> dict[str, Any]:
+        until = time.monotonic() + self._timeout
+        while not job.is_over:
+            if time.monotonic() > until:
+                raise RemoteError(
+                    f"no answer within {self._timeout:g} s", code="slow", facts={"job": job.id}
+                )
+            time.sleep(_PAUSE)
+            job.refresh()
+        return job.counts()
+
+
+def train_between(
+    servers: Mapping[str, RemoteDatabase],
+    table: str | Mapping[str, str],
+    learner: str = "random-decision",
+    *,
+    epsilon: Any,
+    delta: Any = 0,
+    disjoint: bool = False,
+    secure: bool = False,
+    colluders: int = 1,
+    allow_missing: bool = False,
+    timeout: float = 120,
+    **parameters: Any,
+) -> PrivateForestClassifier:
+    """Train one forest on the tables of several servers, horizontally.
+
+    Parameters
+    ----------
+    servers : each party's name and a connection to its server
+    table : the table's name, or one for each party
+    epsilon, delta : what each party spends
+    disjoint : declare that no protected person has records at two of the parties
+    secure : see only sums, with shares of the noise; see `frith.parties.secure`
+    colluders : how many parties may put together what they know, with `secure`
+    allow_missing : without `secure`, go on without a party that fails
+    timeout : seconds to wait for one party's answer to one question
+
+    A party that fails is named. The estimator has the parties' shares in its guarantee, and
+    `failures_`: who is missing, and why.
+    """
+    if secure and allow_missing:
+        raise ValueError("a secure sum cannot go on without a party; try again with the others")
+    failures: dict[str, str] = {}
+    parties: dict[str, Any] = {}
+    for name, server in servers.items():
+        where = table if isinstance(table, str) else table[name]
+        try:
+            parties[name] = ServerParty(
+                server, where, epsilon=epsilon, delta=delta, timeout=timeout
+            )
+        except (RemoteError, OSError) as error:
+            if not allow_missing:
+                raise MergeError(f"{name} failed: {error}") from error
+            failures[name] = str(error)
+    panel: Panel
+    if secure:
+        panel = SecureSum(parties, colluders=colluders, disjoint=disjoint)
+    else:
+        panel = OpenSum(parties, disjoint=disjoint, allow_missing=allow_missing)
+    domain = next(iter(parties.values())).domain
+    model = train_together(
+        BY_NAME[learner](domain, epsilon=epsilon, delta=delta, **parameters), panel
+    )
+    model.failures_ = failures | getattr(panel, "failures", {})
+    return model

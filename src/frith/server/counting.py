@@ -1,0 +1,91 @@
+"""Counts for several parties: one question of a closed set, noisy, or masked for a secure sum."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from frith.curator import Curator, noise_share
+from frith.domain import Domain
+from frith.errors import FormatError
+from frith.kernels import Kernel, View
+from frith.parties.masks import Keys, PairMasks, Round
+from frith.parties.questions import hash_question, question_from_json
+from frith.parties.structure import read_json
+from frith.privacy.budget import Budget
+from frith.server.problems import Problem
+from frith.server.requests import COUNT, TIMING, Asked
+from frith.server.settings import Settings
+
+_MOST_CELLS = 2**20
+_PURPOSE = "counts for several parties"
+
+
+def load_keys(settings: Settings) -> Keys | None:
+    """The server's own key and those of its peers, as its curators have written them down."""
+    if not settings.party_keys:
+        return None
+    try:
+        data = read_json(Path(settings.party_keys))
+        return Keys.load(data["party"], data["secret"], data["peers"])
+    except (OSError, KeyError, TypeError, ValueError):
+        raise FormatError("the file of party keys cannot be read; see `frith keys`") from None
+
+
+def ask_to_count(
+    settings: Settings,
+    question: Any,
+    fingerprint: str,
+    round: dict[str, Any] | None,
+    budget: Budget,
+    domain: Domain,
+) -> Asked:
+    """A question that can be answered, checked before anything is reserved."""
+    if fingerprint != domain.fingerprint:
+        raise Problem("conflict", "this table has another domain than the one asked about")
+    asked = Asked(
+        COUNT, budget, {"question": question, "columns": list(domain.names), "round": round}
+    )
+    try:
+        kernel = _kernel(asked, domain)
+        masking = _masking(asked, settings)
+        if masking is not None:
+            if masking.round.about != hash_question(question, domain, budget.total):
+                raise ValueError("the round is about another question")
+            noise_share(kernel, domain, budget.total, budget.unit, masking.honest)
+    except ValueError as error:
+        raise Problem("invalid", str(error)) from None
+    if math.prod(kernel.shape) > _MOST_CELLS:
+        raise Problem("invalid", f"a question has at most {_MOST_CELLS:,} cells here")
+    return asked
+
+
+def count(asked: Asked, curator: Curator, settings: Settings) -> dict[str, Any]:
+    """The answer, with what it belongs to and what it promises."""
+    kernel, masking = _kernel(asked, curator.domain), _masking(asked, settings)
+    said: dict[str, Any] = {
+        "question": hash_question(asked.details["question"], curator.domain, asked.budget.total)
+    }
+    share = curator.remaining_share
+    if masking is not None:
+        said["values"] = curator.masked_counts(kernel, share, _PURPOSE, masking).tolist()
+    else:
+        release = curator.noisy_counts(kernel, share, _PURPOSE)
+        said |= {"values": release.values.tolist(), "variance": release.variance}
+    return said | {"guarantee": curator.guarantee.assuming(TIMING).to_json()}
+
+
+def _kernel(asked: Asked, domain: Domain) -> Kernel | View:
+    return question_from_json(asked.details["question"], domain)
+
+
+def _masking(asked: Asked, settings: Settings) -> PairMasks | None:
+    """One's side of a round, held to what all parties must see alike."""
+    said = asked.details["round"]
+    if said is None:
+        return None
+    keys = load_keys(settings)
+    if keys is None:
+        raise ValueError("this server has no keys for secure sums")
+    return PairMasks(keys, Round(**said))

@@ -1,0 +1,51 @@
+"""Several parties: noisy or masked counts of one table, to be added to those of other servers."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from frith.server import counting, jobs, tables
+from frith.server import documents as d
+from frith.server.problems import not_found
+from frith.server.requests import COUNT, read_budget
+from frith.server.routes.caller import Called
+from frith.server.routes.ledger import entry_said
+from frith.server.routes.tables import Key
+
+router = APIRouter(tags=["parties"])
+
+
+@router.get("/party")
+def get_party(caller: Called) -> d.PartySaid:
+    """This server as one of several parties: its name and its public key."""
+    keys = counting.load_keys(caller.context.settings)
+    if keys is None:
+        return d.PartySaid(party=None, key=None)
+    return d.PartySaid(party=keys.party, key=keys.public)
+
+
+@router.post("/tables/{table}/counts", status_code=202)
+def ask(table: str, asked: d.CountsAsked, caller: Called, key: Key = None) -> d.JobSaid:
+    """Ask for noisy counts, or for masked ones. Charged; a repeat is answered from the store."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    round = None if asked.round is None else asked.round.model_dump()
+    with caller.write() as session:
+        view = tables.see(session, table, caller.member)
+        view.policy.check(None, budget)
+        request = counting.ask_to_count(
+            context.settings, asked.question, asked.domain, round, budget, view.domain
+        )
+        job = jobs.accept(context, session, view, caller.member, request, key)
+        return d.JobSaid(**jobs.describe(context, session, job))
+
+
+@router.get("/counts/{job}")
+def get_counts(job: str, caller: Called) -> d.CountsSaid:
+    """The counts, by the job that made them."""
+    with caller.read() as session:
+        found = jobs.find_job(session, job, caller.member)
+        if found.kind != COUNT:
+            raise not_found("counts")
+        document = jobs.released(caller.context, session, found)
+        receipt = jobs.own_receipt(caller.context, session, found)
+        return d.CountsSaid(id=found.id, counts=document["counts"], receipt=entry_said(receipt))
