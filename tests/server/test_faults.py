@@ -16,6 +16,7 @@ from sqlalchemy import select
 from benchmarks.server_process import ServerProcess
 from frith.server.schema import Job, Journal, Release
 
+pytestmark = pytest.mark.xdist_group("faults")
 FULL = os.environ.get("FRITH_FULL") == "1"
 ROUNDS = 100 if FULL else 4
 CLIENTS = 3

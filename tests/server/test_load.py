@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.server_process import ServerProcess
 
+pytestmark = pytest.mark.xdist_group("load")
 CLIENTS, SHARES = 64, 40
 
 

@@ -112,8 +112,8 @@ class SecureSum:
         """What the sum costs in noise, and what it saves."""
         m, t = len(self.parties), self.colluders
         text = (
-            f"{m} parties, of which {t} may put together what {'it knows' if t == 1 else 'they know'}: "
-            f"the noise has {m}/{m - t} times the variance of one curator's"
+            f"{m} parties, at most {t} of which put together what they know: the noise has "
+            f"{m}/{m - t} of the variance that one curator's would have"
         )
         if self.gain == 1:
             return f"{text}; nothing is gained over full noise at every party"

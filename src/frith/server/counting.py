@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from frith.curator import Curator, noise_share
 from frith.domain import Domain
 from frith.errors import FormatError
 from frith.kernels import Kernel, View
 from frith.parties.masks import Keys, PairMasks, Round
-from frith.parties.questions import hash_question, question_from_json
+from frith.parties.questions import hash_question, question_from_json, question_to_json
 from frith.parties.structure import read_json
 from frith.privacy.budget import Budget
+from frith.server import jobs
 from frith.server.problems import Problem
 from frith.server.requests import COUNT, TIMING, Asked
+from frith.server.schema import Job
 from frith.server.settings import Settings
 
 _MOST_CELLS = 2**20
@@ -44,11 +50,13 @@ def ask_to_count(
     """A question that can be answered, checked before anything is reserved."""
     if fingerprint != domain.fingerprint:
         raise Problem("conflict", "this table has another domain than the one asked about")
-    asked = Asked(
-        COUNT, budget, {"question": question, "columns": list(domain.names), "round": round}
-    )
     try:
-        kernel = _kernel(asked, domain)
+        kernel = question_from_json(question, domain)
+        plain = question_to_json(kernel)
+        if plain != question:
+            raise ValueError("the question says more than it asks")
+        details = {"question": plain, "columns": list(domain.names), "round": round}
+        asked = Asked(COUNT, budget, details)
         masking = _masking(asked, settings)
         if masking is not None:
             if masking.round.about != hash_question(question, domain, budget.total):
@@ -59,6 +67,27 @@ def ask_to_count(
     if math.prod(kernel.shape) > _MOST_CELLS:
         raise Problem("invalid", f"a question has at most {_MOST_CELLS:,} cells here")
     return asked
+
+
+def check_round(session: Session, job: Job) -> None:
+    """Refuse a second answer to a round, whoever asks, of whatever table and version.
+
+    Both would be under one mask: their difference would be bare but for a share of the noise.
+    """
+    round = Asked.read(job.body).details["round"]
+    if round is None:
+        return
+    text = json.dumps(round, sort_keys=True)
+    others = select(Job).where(
+        Job.kind == COUNT,
+        Job.id != job.id,
+        Job.state.in_((jobs.QUEUED, jobs.RUNNING, jobs.DONE)),
+        Job.body.contains(text, autoescape=True),
+    )
+    for other in session.scalars(others):
+        is_same = job.release is not None and other.release == job.release
+        if Asked.read(other.body).details["round"] == round and not is_same:
+            raise Problem("conflict", "this round was asked before; make another attempt")
 
 
 def count(asked: Asked, curator: Curator, settings: Settings) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def ask(table: str, asked: d.CountsAsked, caller: Called, key: Key = None) -> d.
             context.settings, asked.question, asked.domain, round, budget, view.domain
         )
         job = jobs.accept(context, session, view, caller.member, request, key)
+        counting.check_round(session, job)
         return d.JobSaid(**jobs.describe(context, session, job))
 
 
