@@ -54,7 +54,18 @@ STEPS = (
         "The private database at full size: 64 clients and one budget on both databases, 100 rounds of "
         "`kill -9`, a full disk, a PostgreSQL restart, attacks, schemathesis, two servers one record "
         "apart, and the pages in a real browser.",
-        (PYTHON, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "tests/server", "tests/browser", "tests/ledger"),
+        (
+            PYTHON,
+            "-m",
+            "pytest",
+            "-n",
+            "2",
+            "--dist",
+            "loadgroup",
+            "tests/server",
+            "tests/browser",
+            "tests/ledger",
+        ),
     ),
     Step(
         "server-load",

@@ -22,7 +22,7 @@ ORDER = [
     ("published", "scoring"),
     ("trees",),
     ("learners",),
-    ("audit", "datasets", "client"),
+    ("audit", "datasets", "client", "report"),
     ("parties",),
     ("demo",),
     ("server",),

@@ -67,6 +67,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/tables/{table}/quotes": {"epsilon": "0.1"},
     "POST /v1/tables/{table}/forests": {"epsilon": "0.1"},
     "POST /v1/tables/{table}/dry-runs": {"epsilon": "0.1"},
+    "POST /v1/tables/{table}/counts": {
+        "epsilon": "0.1",
+        "question": {"kind": "records"},
+        "domain": "0" * 64,
+    },
     "POST /v1/forests/{forest}/predictions": {"records": [{}]},
     "POST /v1/forests/{forest}/scores": {"epsilon": "0.1"},
     "POST /v1/forests/{forest}/updates": {"epsilon": "0.1", "batch": "later"},

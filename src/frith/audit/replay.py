@@ -1,94 +1,57 @@
 """Replay: run a learner on two neighbors with the *same* releases and add up what they differ by.
 
 With releases frozen, everything a learner does is a function of public facts, so both runs must ask
-the same questions in the same order and end in the same forest. What may differ are the exact
-numbers behind the releases. Their distances, each in the norm and at the scale of the mechanism
-that would have hidden them, add up to the privacy loss of this pair; it must stay within the
-budget. Because all questions are added up, a record that is counted twice shows, even where each
-question alone looks right.
-
-Frozen releases are for audits only: they are set by `ReplayCurator`, which nothing in a
-configuration reaches, and what it makes carries no guarantee.
+the same questions in the same order, say the same while they run, fail alike or end in the same
+forest. What may differ are the exact numbers behind the releases. Their distances, each in the norm
+and at the scale of the mechanism that would have hidden them, add up to the privacy loss of this
+pair; it must stay within the budget. Because all questions are added up, a record that is counted
+twice shows, even where each question alone looks right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from frith.curator import Curator
+from frith.audit.frozen import (
+    Exchange,
+    FrozenSource,
+    Invent,
+    ReplayCurator,
+    arbitrary_releases,
+    freeze,
+)
+from frith.audit.subjects import Learner, Subject
 from frith.engines.base import Engine
-from frith.forest import Forest
+from frith.kernels import Kernel
 from frith.privacy.budget import Budget
-from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
-from frith.privacy.sources import Choice, Noise
 
-Invent = Callable[[int, tuple[int, ...]], NDArray[np.int64]]
-"""Makes the release of question number i: any integers of that shape, blind to the records."""
-
-
-class Learner(Protocol):
-    """What can be replayed: anything that learns from a curator."""
-
-    def learn(self, curator: Curator) -> Forest: ...
+__all__ = [
+    "Exchange",
+    "FrozenSource",
+    "Replay",
+    "ReplayCurator",
+    "Trace",
+    "arbitrary_releases",
+    "compare",
+    "observe",
+    "replay",
+]
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """One question as the curator saw it: the exact numbers and the mechanism over them."""
+class Trace:
+    """All that one run shows: to the public, and to the curator alone (`exchanges`)."""
 
-    exact: NDArray[np.int64]
-    mechanism: Noise | Choice | SignChoice
-
-
-@dataclass
-class FrozenSource:
-    """Answers with invented releases and writes down the exact numbers they stand for."""
-
-    invent: Invent
-    exchanges: list[Exchange] = field(default_factory=list)
-
-    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
-        self.exchanges.append(Exchange(sums.copy(), noise))
-        return self.invent(len(self.exchanges) - 1, sums.shape)
-
-    def choose(self, scores: Sequence[int], choice: Choice) -> int:
-        self.exchanges.append(Exchange(np.array(scores, dtype=np.int64), choice))
-        index = self.invent(len(self.exchanges) - 1, (1,))[0]
-        return int(index % len(scores))
-
-    def choose_signs(
-        self,
-        differences: NDArray[np.int64],
-        log_weights: NDArray[np.float64],
-        choice: SignChoice,
-    ) -> tuple[int, NDArray[np.int64]]:
-        self.exchanges.append(Exchange(differences.copy(), choice))
-        n_questions, n_labels = differences.shape
-        first, *rest = self.invent(len(self.exchanges) - 1, (1 + n_labels,))
-        return int(first % n_questions), np.array(rest) % 3 - 1
-
-
-class ReplayCurator(Curator):
-    """A curator whose releases are frozen. Its guarantee says so and promises nothing."""
-
-    def __init__(self, engine: Engine, budget: Budget, invent: Invent):
-        super().__init__(engine, budget)
-        self.frozen = FrozenSource(invent)
-        self._source = self.frozen
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return replace(super().guarantee, epsilon=float("inf")).assuming(
-            "releases frozen by an audit"
-        )
+    exchanges: tuple[Exchange, ...]
+    kernels: tuple[Kernel, ...]
+    public: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -110,55 +73,79 @@ def replay(
     learner: Learner, table: Engine, neighbor: Engine, budget: Budget, invent: Invent
 ) -> Replay:
     """Replay `learner` on two neighboring tables under the same invented releases."""
-    curators = [ReplayCurator(engine, budget, invent) for engine in (table, neighbor)]
-    forests = [learner.learn(curator) for curator in curators]
-    first, second = (c.frozen.exchanges for c in curators)
-    pairs = list(zip(first, second, strict=False))
-    differences = [name for name, same in _public_parts(forests, first, second) if not same]
+    subject = Subject("this learner", lambda: learner)
+    traces = (observe(subject, engine, budget, invent) for engine in (table, neighbor))
+    return compare(*traces, budget)
+
+
+def observe(
+    subject: Subject, engine: Engine, budget: Budget, source: Invent | FrozenSource
+) -> Trace:
+    """Run a subject once on frozen releases, and keep everything that it shows."""
+    frozen = source if isinstance(source, FrozenSource) else FrozenSource(source)
+    heard: list[str] = []
+    curator = freeze(subject.kind, engine, budget, frozen, heard.append)
+    learner, error, made = subject.make(), "", None
+    try:
+        made = learner.learn(curator)
+    except Exception as raised:  # noqa: BLE001 - whatever is raised is an output too
+        error = f"{type(raised).__name__}: {raised}"
+    public = {"the error": error, "the progress": "\n".join(heard)} | _shown(made, learner)
+    return Trace(tuple(frozen.exchanges), tuple(curator.kernels), public)
+
+
+def compare(first: Trace, second: Trace, budget: Budget) -> Replay:
+    """The loss of two runs on the same releases, and the names of all public parts that differ."""
+    pairs = list(zip(first.exchanges, second.exchanges, strict=False))
+    alike = [(a, b) for a, b in pairs if a.exact.shape == b.exact.shape]
     return Replay(
-        sum((_loss(a, b) for a, b in pairs if a.exact.shape == b.exact.shape), Fraction(0)),
+        sum((loss_of(a, b, budget.unit) for a, b in alike), Fraction(0)),
         budget.total,
         budget.unit,
-        tuple(differences),
+        tuple(_differences(first, second)),
     )
 
 
-def arbitrary_releases(seed: int, spread: int = 50) -> Invent:
-    """Releases drawn at random, a function of the question's number and shape alone."""
-
-    def invent(i: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        return np.random.default_rng((seed, i)).integers(
-            -spread // 5, spread, shape, dtype=np.int64
-        )
-
-    return invent
+def _shown(made: Any, learner: Any) -> dict[str, str]:
+    """What a reader of the model sees: all of the forest, and what the learner noted down."""
+    parts = made.to_json() if hasattr(made, "to_json") else {}
+    noted = {k: v for k, v in vars(learner).items() if k.endswith("_") and not k.startswith("_")}
+    return {f"the forest's {k}": json.dumps(v) for k, v in parts.items()} | {
+        f"the learner's {k}": repr(v) for k, v in noted.items()
+    }
 
 
-def _public_parts(forests: list[Forest], first: Any, second: Any) -> list[tuple[str, bool]]:
-    return [
-        ("the number of questions", len(first) == len(second)),
-        (
-            "the shapes of the questions",
-            [e.exact.shape for e in first] == [e.exact.shape for e in second],
-        ),
-        ("the mechanisms", [e.mechanism for e in first] == [e.mechanism for e in second]),
-        ("the forest", forests[0] == forests[1]),
+def _differences(first: Trace, second: Trace) -> list[str]:
+    one, other = first.exchanges, second.exchanges
+    checks = [
+        ("the number of questions", len(one), len(other)),
+        ("the shapes of the questions", [e.exact.shape for e in one], [e.exact.shape for e in other]),
+        ("the mechanisms", [e.mechanism for e in one], [e.mechanism for e in other]),
     ]
+    names = sorted({*first.public, *second.public})
+    checks += [(name, first.public.get(name), second.public.get(name)) for name in names]  # type: ignore[list-item]
+    return [name for name, a, b in checks if a != b]
 
 
-def _loss(a: Exchange, b: Exchange) -> Fraction:
-    """The loss of one question, in its mechanism's own norm, exactly."""
+def loss_of(a: Exchange, b: Exchange, unit: str) -> Fraction:
+    """The loss of one question, in its mechanism's own norm, exactly, in a budget's unit."""
     change = a.exact.astype(object) - b.exact.astype(object)
     scale = Fraction(a.mechanism.scale)
     if isinstance(a.mechanism, DiscreteLaplace | LaplaceShare):
-        return Fraction(int(np.abs(change).sum())) / scale
+        return _in_unit(Fraction(int(np.abs(change).sum())) / scale, unit, Fraction(1, 2))
+    if isinstance(a.mechanism, GaussianShare):
+        return Fraction(int((change**2).sum())) / (2 * a.mechanism.honest * scale**2)
+    if isinstance(a.mechanism, DiscreteGaussian):
+        return Fraction(int((change**2).sum())) / (2 * scale**2)
     if isinstance(a.mechanism, SignChoice):
         most = int(np.abs(change).sum(axis=1).max())  # each question's signs may be as they like
         spread = Fraction(2 * most) / scale + 4 * SignChoice.SLACK
-        return spread if a.mechanism.unit == "epsilon" else spread**2 / 8
-    if isinstance(a.mechanism, GaussianShare):
-        return Fraction(int((change**2).sum())) / (2 * a.mechanism.honest * scale**2)
-    if not isinstance(a.mechanism, DiscreteGaussian):
-        spread = Fraction(int(change.max()) - int(change.min())) / scale
-        return spread if a.mechanism.unit == "epsilon" else spread**2 / 8
-    return Fraction(int((change**2).sum())) / (2 * scale**2)
+        return _in_unit(spread, unit, Fraction(1, 8))
+    spread = Fraction(int(change.max()) - int(change.min())) / scale
+    # Gumbel noise has a bounded range; permute-and-flip is pure and no more than that
+    return _in_unit(spread, unit, Fraction(1, 8 if a.mechanism.unit == "rho" else 2))
+
+
+def _in_unit(epsilon: Fraction, unit: str, factor: Fraction) -> Fraction:
+    """A pure loss as it counts in a budget: itself, or as the rho that follows from it."""
+    return epsilon if unit == "epsilon" else factor * epsilon**2

@@ -21,6 +21,7 @@ from frith.cli import (
     ledger,
     people,
     predict,
+    report,
     remote,
     rules,
     serve,
@@ -83,6 +84,7 @@ app.command("restore", rich_help_panel=_SERVER)(backup.restore)
 app.command("show", rich_help_panel=_ANYONE)(show.show)
 app.command("rules", rich_help_panel=_ANYONE)(rules.rules)
 app.command("draw", rich_help_panel=_ANYONE)(draw.draw)
+app.command("report", rich_help_panel=_ANYONE)(report.report)
 app.command("predict", rich_help_panel=_ANYONE)(predict.predict)
 
 

@@ -1,0 +1,123 @@
+"""What is audited: a learner, how it opens a table, and the curator that it is given."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from frith.curator import Curator
+from frith.domain import Domain
+from frith.engines import Engine, open_table
+from frith.engines.memory import MemoryEngine
+from frith.layout import Layout, mixed_cuts
+from frith.learners import (
+    C45Classifier,
+    ForestClassifier,
+    GiniForestClassifier,
+    ID3Classifier,
+    InfoGainForestClassifier,
+    RandomDecisionForestClassifier,
+    SignalForestClassifier,
+)
+from frith.trees.additive import AdditiveTables
+from frith.trees.boosting import SignBoosting
+from frith.trees.parts import forest_of_parts
+from frith.trees.vector_boosting import VectorBoosting
+
+
+class Learner(Protocol):
+    """What can be audited: anything that learns from a curator."""
+
+    def learn(self, curator: Curator) -> Any: ...
+
+
+def open_in_memory(table: Any, domain: Domain) -> Engine:
+    return MemoryEngine(table, domain, threads=1)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A learner to audit. `make` gives a fresh one; `kind` and `open` are its curator and engine."""
+
+    name: str
+    make: Callable[[], Learner]
+    kind: type[Curator] = Curator
+    open: Callable[[Any, Domain], Engine] = open_in_memory
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes any engine, as all learners of the package do."""
+        return self.open in (open_in_memory, open_table)
+
+    def fit(self, engine: Engine, budget: Any) -> tuple[Learner, Any]:
+        """A run as users have it, with the noise of the subject's own curator."""
+        learner = self.make()
+        return learner, learner.learn(self.kind(engine, budget))
+
+
+class FewSteps:
+    """The flagship's parts at a size that can be enumerated: public numbers of steps and tables."""
+
+    def __init__(self, part: str, steps: int = 1):
+        self.part, self.steps = part, steps
+
+    def learn(self, curator: Curator) -> Any:
+        n = curator.records(Fraction(1, 50))
+        layout = Layout(curator.domain, mixed_cuts(curator.domain))
+        return forest_of_parts(curator, self._parts(curator, layout, n))
+
+    def _parts(self, curator: Curator, layout: Layout, n: int) -> Any:
+        if self.part == "tables":
+            whole = curator.remaining_share
+            return AdditiveTables(curator, layout, n).learn(self.steps, whole, True)
+        if self.part == "vectors":
+            return VectorBoosting(curator, layout, n).learn(self.steps, 1.5)
+        return SignBoosting(curator, layout, n).learn(float(self.steps))
+
+
+def _subject(name: str, kind: Callable[..., Any], **parameters: Any) -> Subject:
+    return Subject(name, functools.partial(kind, **parameters))
+
+
+SOUND: dict[str, tuple[Subject, ...]] = {
+    "forest": (_subject("forest", ForestClassifier),),
+    "random-decision": (
+        _subject("random-decision", RandomDecisionForestClassifier, n_trees=3, random_state=0),
+    ),
+    "signal": (_subject("signal", SignalForestClassifier, random_state=0),),
+    "gini": (
+        _subject("gini", GiniForestClassifier, depth=3, min_support=2),
+        _subject(
+            "gini, two trees", GiniForestClassifier,
+            n_trees=2, depth=2, min_support=2, consistent=False,
+        ),
+    ),
+    "id3": (
+        _subject("id3, max", ID3Classifier, max_depth=2),
+        _subject("id3, gini", ID3Classifier, criterion="gini", max_depth=2),
+        _subject("id3, entropy", ID3Classifier, criterion="entropy", max_depth=2, prune=False),
+        _subject("id3, counts", ID3Classifier, queries="counts", max_depth=2, min_support=1),
+    ),
+    "c45": (
+        _subject("c45, arithmetic", C45Classifier, max_depth=2, min_support=1),
+        _subject("c45, geometric", C45Classifier, max_depth=3, allocation="geometric"),
+    ),
+    "info-gain": (
+        _subject("info-gain", InfoGainForestClassifier),
+        _subject(
+            "info-gain, two trees", InfoGainForestClassifier,
+            n_trees=2, max_depth=2, max_features=0.6, random_state=0,
+        ),
+    ),
+}  # fmt: skip
+"""Every learner of the package, by its name outside Python, in all its forms."""
+
+PARTS: tuple[Subject, ...] = (
+    _subject("forest, sign steps", FewSteps, part="signs", steps=3),
+    _subject("forest, vector steps", FewSteps, part="vectors", steps=1),
+    _subject("forest, tables", FewSteps, part="tables", steps=1),
+)
+"""The flagship's three ways to learn, few steps of each."""

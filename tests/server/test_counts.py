@@ -1,0 +1,143 @@
+"""Counts for several parties: a mask hides one answer, and a question says no more than it asks."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from frith.kernels import RecordCount
+from frith.parties.masks import Keys, PairMasks, Round
+from frith.parties.questions import hash_question, question_to_json
+from frith.server import tables
+from tests.server.conftest import refused, said
+
+QUESTION = question_to_json(RecordCount())
+
+
+@pytest.fixture
+def peer(house):
+    """Another party; the server knows its key."""
+    own, other = Keys.new("here"), Keys.new("there")
+    keys = {"party": "here", "secret": own.secret, "peers": {"there": other.public}}
+    path = house.folder / "keys.json"
+    path.write_text(json.dumps(keys))
+    house.set(party_keys=str(path))
+    return other.knowing({"here": own.public})
+
+
+@pytest.fixture
+def domain(house):
+    with house.database.read() as session:
+        return tables.domain_of(tables.get_table(session, house.table))
+
+
+def body(domain, peer, epsilon="1", **change):
+    about = hash_question(QUESTION, domain, Fraction(epsilon))
+    keys = {"here": peer.peers["here"], "there": peer.public}
+    round = {"session": "s", "attempt": 1, "question": 0, "about": about, "keys": keys} | change
+    asked = {"epsilon": epsilon, "question": QUESTION, "domain": domain.fingerprint}
+    return asked | {"round": round}
+
+
+def ask(person, table, asked):
+    return person.post(f"/v1/tables/{table}/counts", json=asked)
+
+
+def counts(house, person, job):
+    house.work()
+    return said(person.get(f"/v1/counts/{job}"))
+
+
+def test_a_masked_answer_is_hidden_charged_and_given_again(house, peer, domain):
+    asked = body(domain, peer)
+    job = said(ask(house.analyst, house.table, asked), 202)["id"]
+    answer = counts(house, house.analyst, job)
+    (hidden,) = answer["counts"]["values"]
+    mask = PairMasks(peer, Round(**asked["round"])).hide(np.zeros(1, np.int64))
+    bare = (np.array([hidden], np.uint64) + mask).view(np.int64)[0]
+    assert abs(bare - 10_368) < 500, "the other party's mask takes this one off"
+    assert abs(int(np.uint64(hidden).astype(np.int64))) > 10**6
+    assert said(ask(house.analyst, house.table, asked), 202)["id"] == job
+    assert house.spent(house.table) == house.spent(house.own) == (1, 0)
+
+
+def test_one_mask_never_hides_two_answers(house, peer, domain):
+    """Not of another table or version, and not for another analyst; the first answer stays."""
+    other = house.register("other")
+    bea = house.add("bea", to=house.table)
+    asked = body(domain, peer)
+    job = said(ask(house.analyst, house.table, asked), 202)["id"]
+    refused(ask(house.analyst, other, asked), "conflict")
+    refused(ask(bea, house.table, asked), "conflict")
+    first = counts(house, house.analyst, job)
+    refused(ask(house.analyst, other, asked), "conflict")
+    repeat = said(ask(bea, house.table, asked), 202)["id"]
+    assert counts(house, bea, repeat)["counts"] == first["counts"]
+    said(house.curator.post(f"/v1/tables/{house.table}/version"))
+    refused(ask(house.analyst, house.table, asked), "conflict")
+    assert house.spent(house.table) == (1, 0)
+    assert house.spent(other) == (0, 0)
+    again = body(domain, peer, attempt=2)
+    said(ask(house.analyst, house.table, again), 202)
+    house.work()
+    assert house.spent(house.table) == (2, 0), "another attempt is another charge"
+
+
+def test_a_round_that_was_cancelled_can_be_asked_again(house, peer, domain):
+    other = house.register("other")
+    asked = body(domain, peer)
+    job = said(ask(house.analyst, house.table, asked), 202)["id"]
+    said(house.analyst.post(f"/v1/jobs/{job}/cancel"))
+    said(ask(house.analyst, other, asked), 202)
+
+
+def test_a_round_about_something_else_is_refused(house, peer, domain):
+    stranger = Keys.new("there")
+    keys = {"here": peer.peers["here"]}
+    for change in (
+        {"about": "0" * 64},
+        {"keys": keys | {"there": stranger.public}},
+        {"keys": keys},
+        {"keys": {"there": peer.public, "else": peer.peers["here"]}},
+        {"colluders": 2},
+        {"colluders": 0},
+    ):
+        refused(ask(house.analyst, house.table, body(domain, peer, **change)), "invalid")
+    cheap = body(domain, peer) | {"epsilon": "2"}
+    refused(ask(house.analyst, house.table, cheap), "invalid")
+    assert house.spent(house.own) == (0, 0)
+
+
+def test_no_question_breaks_the_lists_that_show_it(house, domain):
+    """What is no number or no text in JSON would be an error in every later list of jobs."""
+    headers = {"content-type": "application/json"}
+    deep = "[" * 900 + "]" * 900
+    for more in (
+        '"x": NaN',
+        '"x": "\\ud800"',
+        '"\\ud800": 1',
+        '"x": Infinity',
+        f'"x": {deep}',
+        '"x": 1',
+    ):
+        question = f'{{"kind": "records", {more}}}'
+        text = f'{{"epsilon": "1", "domain": "{domain.fingerprint}", "question": {question}}}'
+        answer = house.analyst.post(
+            f"/v1/tables/{house.table}/counts", content=text, headers=headers
+        )
+        assert answer.status_code in (400, 422), more
+    for question in ({}, {"kind": "level"}, {"kind": "leaves", "trees": {}}, {"kind": ["records"]}):
+        asked = {"epsilon": "1", "domain": domain.fingerprint, "question": question}
+        refused(ask(house.analyst, house.table, asked), "invalid")
+    assert said(house.analyst.get("/v1/jobs")) == []
+    assert said(house.curator.get("/v1/jobs")) == []
+
+
+def test_a_view_is_counted_by_its_own_domain(house, domain):
+    bea = house.add("bea", to=house.table, columns=["health"])
+    asked = {"epsilon": "1", "domain": domain.fingerprint, "question": QUESTION}
+    refused(ask(bea, house.table, asked), "conflict")
+    narrow = asked | {"domain": domain.view(["health"]).fingerprint}
+    job = said(ask(bea, house.table, narrow), 202)["id"]
+    assert counts(house, bea, job)["counts"]["guarantee"]["epsilon"] == "1.0"

@@ -1,0 +1,257 @@
+"""Tokens of an OIDC issuer: a local one with its own keys, and everything that is not its token."""
+
+import base64
+import http.server
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from frith.server.members import add_member
+from frith.server.oidc import Issuer
+from frith.server.problems import Problem
+from frith.server.settings import Settings
+from tests.server.conftest import said
+
+AUDIENCE = "frith-server"
+KINDS = {
+    "RS256": lambda: rsa.generate_private_key(65537, 2048),
+    "PS256": lambda: rsa.generate_private_key(65537, 2048),
+    "ES256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "EdDSA": ed25519.Ed25519PrivateKey.generate,
+}
+
+
+class LocalIssuer:
+    """Discovery and keys over HTTP on this machine; counts how often it is asked."""
+
+    def __init__(self):
+        self.keys, self.asked, self.broken = {}, [], False
+        issuer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                issuer.asked.append(self.path)
+                body = issuer.document(self.path)
+                self.send_response(404 if body is None else 200)
+                self.end_headers()
+                self.wfile.write(b"" if body is None else body)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/realm"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def document(self, path):
+        if self.broken:
+            return b"<html>not JSON"
+        if path == "/realm/.well-known/openid-configuration":
+            return json.dumps({"jwks_uri": f"{self.url}/keys"}).encode()
+        if path == "/realm/keys":
+            found = [public_jwk(name, key, alg) for name, (key, alg) in self.keys.items()]
+            return json.dumps({"keys": found}).encode()
+        return None
+
+    def add(self, name, alg="RS256"):
+        self.keys[name] = (KINDS[alg](), alg)
+
+    def token(self, kid="k1", *, key=None, alg=None, header=None, **claims):
+        own, own_alg = self.keys.get(kid, (None, None))
+        now = datetime.now(UTC)
+        default = {"iss": self.url, "aud": AUDIENCE, "sub": "ana@example.org", "iat": now,
+                   "exp": now + timedelta(minutes=5)}  # fmt: skip
+        claims = {k: v for k, v in (default | claims).items() if v is not None}
+        headers = {"kid": kid} | (header or {})
+        return jwt.encode(claims, key or own, alg or own_alg, headers=headers)
+
+
+def public_jwk(name, key, alg):
+    algorithm = jwt.get_algorithm_by_name(alg)
+    return algorithm.to_jwk(key.public_key(), as_dict=True) | {
+        "kid": name,
+        "alg": alg,
+        "use": "sig",
+    }
+
+
+@pytest.fixture(scope="module")
+def issuer_server():
+    issuer = LocalIssuer()
+    issuer.add("k1")
+    yield issuer
+    issuer.server.shutdown()
+
+
+@pytest.fixture
+def issuer(issuer_server):
+    issuer_server.keys = {"k1": issuer_server.keys["k1"]}
+    issuer_server.asked.clear()
+    issuer_server.broken = False
+    return issuer_server
+
+
+@pytest.fixture
+def joined(house, issuer):
+    """A house that trusts the issuer, with a member who is known there."""
+    house.set(oidc_issuer=issuer.url, oidc_audience=AUDIENCE, failures_per_minute=10**6)
+    with house.database.write() as session:
+        add_member(house.context, session, "olga", "analyst", "ana@example.org")
+    return house
+
+
+def me(house, token):
+    return house.stranger(authorization=f"Bearer {token}").get("/v1/me")
+
+
+def test_a_token_of_the_issuer_is_its_subjects_member(joined, issuer):
+    assert said(me(joined, issuer.token()))["name"] == "olga"
+    assert said(me(joined, joined.sample.analyst_token))["name"] == "ana", "ours go on"
+    assert said(me(joined, issuer.token(aud=["other", AUDIENCE])))["name"] == "olga"
+
+
+@pytest.mark.parametrize("alg", KINDS)
+def test_keys_of_several_kinds_sign(joined, issuer, alg):
+    issuer.add("other", alg)
+    assert said(me(joined, issuer.token("other")))["name"] == "olga"
+
+
+def wrong_tokens(issuer):
+    public = issuer.keys["k1"][0].public_key()
+    pem = public.public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    past = datetime.now(UTC) - timedelta(minutes=5)
+    stranger = KINDS["RS256"]()
+    good = issuer.token()
+    head, claims, signature = good.split(".")
+    deep = base64.urlsafe_b64encode(b"[" * 20_000).decode().rstrip("=")
+    huge = base64.urlsafe_b64encode(b'{"kid": 1' + b"0" * 5_000 + b"}").decode().rstrip("=")
+    return {
+        "another audience": issuer.token(aud="other"),
+        "no audience": issuer.token(aud=None),
+        "another issuer": issuer.token(iss="https://evil.example"),
+        "no issuer": issuer.token(iss=None),
+        "expired": issuer.token(exp=past),
+        "no expiry": issuer.token(exp=None),
+        "an endless expiry": issuer.token(exp=1e400),
+        "not yet": issuer.token(nbf=datetime.now(UTC) + timedelta(minutes=5)),
+        "unsigned": issuer.token(key="", alg="none"),
+        "signed with the public key as a secret": hs256(issuer, pem),
+        "an unknown key": issuer.token("k9", key=stranger, alg="RS256"),
+        "another's signature": issuer.token(key=stranger, alg="RS256"),
+        "no key named": issuer.token(key=stranger, alg="RS256", header={"kid": None}),
+        "another kind of key": issuer.token(key=KINDS["ES256"](), alg="ES256"),
+        "an unknown subject": issuer.token(sub="eve@example.org"),
+        "no subject": issuer.token(sub=None),
+        "a name of a member as subject": issuer.token(sub="carla"),
+        "a subject that is a number": issuer.token(sub=1),
+        "a key of its own in the header": issuer.token(
+            key=stranger, alg="RS256", header={"jwk": public_jwk("k1", stranger, "RS256")}
+        ),
+        "no signature": f"{head}.{claims}.",
+        "cut off": good[:-2],
+        "another's claims": f"{head}.{claims[:-4]}AAAA.{signature}",
+        "a nested header": f"{deep}.{claims}.{signature}",
+        "a huge number": f"{huge}.{claims}.{signature}",
+        "garbage": "a.b.c",
+        "nothing": "..",
+    }
+
+
+def hs256(issuer, pem):
+    """PyJWT refuses to make one, so it is made by hand."""
+    import hashlib
+    import hmac
+
+    def part(data):
+        return base64.urlsafe_b64encode(json.dumps(data).encode()).rstrip(b"=")
+
+    claims = {"iss": issuer.url, "aud": AUDIENCE, "sub": "ana@example.org", "exp": time.time() + 99}
+    text = part({"alg": "HS256", "kid": "k1", "typ": "JWT"}) + b"." + part(claims)
+    signature = hmac.new(pem, text, hashlib.sha256).digest()
+    return (text + b"." + base64.urlsafe_b64encode(signature).rstrip(b"=")).decode()
+
+
+def test_every_other_token_gets_the_same_answer(joined, issuer):
+    answers = {}
+    for name, token in wrong_tokens(issuer).items():
+        answer = me(joined, token)
+        answers[name] = (answer.status_code, answer.content)
+    nothing = joined.stranger().get("/v1/me")
+    expected = (401, nothing.content)
+    assert {name: a for name, a in answers.items() if a != expected} == {}
+
+
+def test_guesses_with_the_issuers_tokens_count_as_guesses(joined, issuer):
+    joined.set(failures_per_minute=3)
+    codes = [me(joined, issuer.token(sub=f"eve{n}")).status_code for n in range(5)]
+    assert codes == [401] * 3 + [429] * 2
+
+
+def new_issuer(issuer, clock):
+    settings = Settings(oidc_issuer=issuer.url, oidc_audience=AUDIENCE)
+    return Issuer(settings, lambda: clock[0])
+
+
+def is_refused(checker, token):
+    try:
+        checker.subject(token)
+    except Problem as problem:
+        return problem.code == "unauthorized"
+    return False
+
+
+def test_keys_rotate(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    old = issuer.token()
+    assert checker.subject(old) == "ana@example.org"
+    issuer.keys.clear()
+    issuer.add("k2", "ES256")
+    new = issuer.token("k2")
+    assert is_refused(checker, new), "it was asked a moment ago"
+    clock[0] = 61
+    assert checker.subject(new) == "ana@example.org"
+    assert is_refused(checker, old), "its key is gone"
+    issuer.add("k1")
+
+
+def test_unknown_keys_make_no_storm_of_questions(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    stranger = KINDS["RS256"]()
+    for number in range(50):
+        assert is_refused(checker, issuer.token(f"x{number}", key=stranger, alg="RS256"))
+    assert issuer.asked == ["/realm/.well-known/openid-configuration", "/realm/keys"]
+    clock[0] = 61
+    assert is_refused(checker, issuer.token("x", key=stranger, alg="RS256"))
+    assert checker.subject(issuer.token()) == "ana@example.org"
+    assert len(issuer.asked) == 4
+
+
+def test_an_issuer_that_breaks_keeps_the_keys_that_are_known(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    assert checker.subject(issuer.token()) == "ana@example.org"
+    issuer.broken, clock[0] = True, 61
+    assert is_refused(checker, issuer.token("k9", key=KINDS["RS256"](), alg="RS256"))
+    assert checker.subject(issuer.token()) == "ana@example.org"
+
+
+def test_keys_are_fetched_over_http_alone(issuer, tmp_path):
+    path = tmp_path / "keys.json"
+    path.write_bytes(issuer.document("/realm/keys"))
+    settings = Settings(oidc_issuer=issuer.url, oidc_audience=AUDIENCE, oidc_jwks=path.as_uri())
+    assert is_refused(Issuer(settings), issuer.token())
+
+
+def test_without_an_issuer_its_tokens_are_nothing(house, issuer):
+    assert me(house, issuer.token()).status_code == 401
+    assert issuer.asked == []
