@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove peers accuracy bench setup java chromium clean
+.PHONY: demo test lint prove peers accuracy compare bench setup java chromium clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -44,6 +44,9 @@ peers: $(READY)  ## other people's private learners, to measure against
 
 accuracy: $(READY)  ## the flagship against the peers; resumes, writes docs/results/accuracy.*
 	$(BIN)/python benchmarks/accuracy.py
+
+compare: peers  ## all our learners and other people's on the same folds; resumes, writes docs/results/peers.*
+	$(BIN)/python benchmarks/peers.py
 
 bench: $(READY)  ## speed against limits and peers
 	$(BIN)/python benchmarks/speed.py

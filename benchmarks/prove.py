@@ -74,6 +74,12 @@ STEPS = (
         "results/server.md",
     ),
     Step(
+        "parties",
+        "Two to ten parties, open and secure, beside the pooled forest; vertical partitions.",
+        (PYTHON, "benchmarks/parties.py"),
+        "results/parties.md",
+    ),
+    Step(
         "rdt-accuracy",
         "Private-RDT on nursery and mushroom at the paper's eleven epsilons, beside the exact forest.",
         (PYTHON, "benchmarks/rdt_accuracy.py"),
@@ -96,6 +102,12 @@ STEPS = (
         "The flagship against every private tree learner one can install, at six budgets.",
         (PYTHON, "benchmarks/accuracy.py"),
         "results/accuracy.md",
+    ),
+    Step(
+        "peers",
+        "All our learners and other people's on the same folds of at least 20 sets, at six budgets.",
+        (PYTHON, "benchmarks/peers.py"),
+        "results/peers.md",
     ),
     Step(
         "flagship-speed",

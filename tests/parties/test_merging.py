@@ -15,7 +15,7 @@ from frith.errors import FormatError
 from frith.forest import Trees
 from frith.learners.structured import count_leaves
 from frith.parties import MergeError, PartyRelease, Structure, join, make_structure, merge, release
-from frith.parties.structure import LEARNERS, hash_of
+from frith.parties.structure import LEARNERS
 from frith.privacy import DiscreteLaplace, Guarantee
 from frith.privacy.guarantee import DISJOINT, person_neighbors
 from tests.parties.people import DOMAIN, NAMES, deal, dealt, pooled
@@ -272,7 +272,11 @@ def test_releases_of_one_party_add_up_whatever_is_declared_of_others():
 
 def test_a_merged_forest_is_saved_with_the_parties_shares(tmp_path):
     merge(STRUCTURE, releases_of(STRUCTURE, dealt(3), 1)).save(tmp_path / "f.json")
-    assert [p.party for p in Forest.load(tmp_path / "f.json").guarantee.parties] == ["ada", "bo", "cy"]
+    assert [p.party for p in Forest.load(tmp_path / "f.json").guarantee.parties] == [
+        "ada",
+        "bo",
+        "cy",
+    ]
 
 
 def test_a_declared_number_of_records_is_among_the_assumptions():
@@ -284,7 +288,9 @@ def test_a_declared_number_of_records_is_among_the_assumptions():
 
 def test_a_release_is_paid_for_before_a_record_is_read(tmp_path):
     Ledger.create(tmp_path / "ledger", epsilon=1)
-    paid = release(STRUCTURE, small_table(9), party="bob", epsilon="0.75", ledger=tmp_path / "ledger")
+    paid = release(
+        STRUCTURE, small_table(9), party="bob", epsilon="0.75", ledger=tmp_path / "ledger"
+    )
     assert paid.receipt.amount == Fraction(3, 4)
     assert paid.receipt.purpose == "release of bob"
     again = PartyRelease.from_json(json.loads(json.dumps(paid.to_json())))

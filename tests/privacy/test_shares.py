@@ -137,7 +137,9 @@ def within(scale, rho, squared, honest, cells):
 
 def test_the_bound_on_tau_is_one():
     for honest in range(2, 30):
-        terms = [math.exp(-2 * (math.pi * LEAST_SCALE) ** 2 * k / (k + 1)) for k in range(1, honest)]
+        terms = [
+            math.exp(-2 * (math.pi * LEAST_SCALE) ** 2 * k / (k + 1)) for k in range(1, honest)
+        ]
         assert 10 * sum(terms) <= 1e-16 * (honest - 1)
 
 
@@ -222,20 +224,20 @@ def test_draws_of_all_parties_have_the_stated_variance():
     assert tolerance < 0.1 * variance  # 6/4 and 6/5 are further apart
 
 
-def test_the_source_adds_a_share_to_every_sum_in_its_shape():
+@pytest.mark.parametrize("kind", ["Laplace", "Gaussian"])
+def test_the_source_adds_a_share_to_every_sum_in_its_shape(kind):
     sums = np.arange(20_000, dtype=np.int64).reshape(100, 200) * 1000
-    laplace, gaussian = LaplaceShare(Fraction(1), 1, 3), GaussianShare(Fraction(1, 50), 1, 3, 20_000)
-    alone = DiscreteGaussian(1 / (2 * Fraction(gaussian.scale) ** 2), 1)
-    for share, law in ((laplace, None), (gaussian, alone.log_law)):
-        noisy = OpenDPSource().perturb(sums, share, threads=2)
-        assert noisy.shape == sums.shape
-        assert noisy.dtype == np.int64
-        noise = (noisy - sums).ravel()
-        if law is None:
-            reach = reach_of(laplace)
-            logs = np.log(law_of(laplace))
-            law = lambda k: logs[np.asarray(k) + reach]  # noqa: E731
-        assert fits_law(noise, law)
+    if kind == "Laplace":
+        share = LaplaceShare(Fraction(1), 1, 3)
+        reach, logs = reach_of(share), np.log(law_of(share))
+        law = lambda k: logs[np.asarray(k) + reach]  # noqa: E731
+    else:
+        share = GaussianShare(Fraction(1, 50), 1, 3, 20_000)
+        law = DiscreteGaussian(1 / (2 * Fraction(share.scale) ** 2), 1).log_law
+    noisy = OpenDPSource().perturb(sums, share, threads=2)
+    assert noisy.shape == sums.shape
+    assert noisy.dtype == np.int64
+    assert fits_law((noisy - sums).ravel(), law)
 
 
 # -- its parts ---------------------------------------------------------------------------------
@@ -263,9 +265,9 @@ def test_whole_numbers_below_a_bound_are_drawn_evenly(bound):
     drawn = polya.below(np.full(COIN, bound, dtype=np.uint64)).astype(np.int64)
     counts = np.bincount(drawn, minlength=bound)
     assert len(counts) == bound
-    assert bound == 1 or chi2.sf(((counts - COIN / bound) ** 2).sum() / (COIN / bound), bound - 1) > (
-        FALSE_FAILURE
-    )
+    assert bound == 1 or chi2.sf(
+        ((counts - COIN / bound) ** 2).sum() / (COIN / bound), bound - 1
+    ) > (FALSE_FAILURE)
 
 
 def words(monkeypatch, *lists):

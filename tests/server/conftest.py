@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -12,12 +14,14 @@ from typing import Any
 import pandas as pd
 import pytest
 import structlog
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from frith.ledger.book import utc_now
 from frith.server import jobs, members, tables
 from frith.server.app import make_app
 from frith.server.context import Context
+from frith.server.metrics import Requests
 from frith.server.policies import Policy
 from frith.server.sample import ANALYST, CURATOR, Sample, fill
 from frith.server.settings import Settings
@@ -63,6 +67,22 @@ class Person:
         return said(self.get(f"/v1/jobs/{job}"))
 
 
+@functools.cache
+def _made_once() -> FastAPI:
+    return make_app(Context(Database("nowhere.db"), Settings()))
+
+
+def shared_app(context: Context) -> FastAPI:
+    """The application for this context. Its routes, which take half a second, are made once."""
+    app = _made_once()
+    app.state.context, app.state.requests = context, Requests()
+    now = {"context": context, "settings": context.settings, "requests": app.state.requests}
+    for layer in app.user_middleware:
+        layer.kwargs |= {name: now[name] for name in layer.kwargs}
+    app.middleware_stack = None
+    return app
+
+
 @dataclass
 class House:
     """One server: who is there, what is kept, and somebody who works."""
@@ -71,11 +91,12 @@ class House:
     sample: Sample
     settings: Settings
     clock: HandClock = field(default_factory=HandClock)
+    app_for: Callable[[Context], FastAPI] = shared_app
 
     def __post_init__(self) -> None:
         self.database = Database(self.folder / "server.db")
         self.context = Context(self.database, self.settings, self.clock)
-        self.app = make_app(self.context)
+        self.app = self.app_for(self.context)
         self.table = self.sample.table
         self.curator = Person(self.app, CURATOR, self.sample.curator_token)
         self.analyst = Person(self.app, ANALYST, self.sample.analyst_token)

@@ -134,7 +134,7 @@ def test_the_release_after_a_crash_is_the_one_that_the_stored_answers_lead_to(ho
     assert len(fresh) > 0
     with house.database.read() as session:
         row = session.get(Job, job)
-        work = training.Work(session, row)
+        work = training.Work(session, row, house.settings)
 
     def replayed(engine, budget):
         return JobCurator(engine, budget, [*stored, *fresh], lambda purpose: None)

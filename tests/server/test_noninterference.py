@@ -34,7 +34,7 @@ from frith.server.logs import set_up_logs
 from frith.server.settings import Settings
 from frith.server.worker import Worker
 from frith.store import Database
-from tests.server.conftest import HOST, HandClock
+from tests.server.conftest import HOST, HandClock, shared_app
 from tests.server.routes import Route, routes_of
 from tests.tables import small_domain, small_table
 
@@ -53,7 +53,7 @@ class FrozenCurator(JobCurator):
 class Server:
     """One server in a folder that holds its records; names of files are relative to it."""
 
-    def __init__(self, folder, frozen=True):
+    def __init__(self, folder, frozen=True, app_for=shared_app):
         self.folder, self.clock, numbers = folder, HandClock(START), itertools.count()
 
         def secret(size):
@@ -63,7 +63,7 @@ class Server:
         database = Database(folder / "server.db")
         database.upgrade()
         self.context = Context(database, settings, self.clock, secret)
-        self.app = make_app(self.context)
+        self.app = app_for(self.context)
         self.worker = Worker(self.context, FrozenCurator if frozen else JobCurator)
         self.clients, self.tokens = {}, {}
         with database.write() as session:
@@ -173,13 +173,13 @@ def curate(s, suffix):
     s.call("carla", "DELETE", f"/v1/tokens/{issued['id']}")
 
 
-def train_all(s):
+def train_all(s, deltas=("0", "1e-6")):
     """Every learner, pure and with a delta; the id of a random decision forest."""
     forests = {}
     for path in ("", "/small", "/small/budget"):
         s.call("ana", "GET", f"/v1/tables{path}")
     for learner in BY_NAME:
-        for delta in ("0", "1e-6"):
+        for delta in deltas:
             asked = {"epsilon": "1", "delta": delta, "learner": learner}
             s.call("ana", "POST", "/v1/tables/small/quotes", json=asked)
             forests[learner] = s.call("ana", "POST", "/v1/tables/small/forests", json=asked)["id"]
@@ -299,7 +299,7 @@ class Bench:
         set_up_logs(log)
         self.caplog.clear()
         self.monkeypatch.chdir(folder)
-        server = Server(folder, frozen)
+        server = Server(folder, frozen, make_app if prepare else shared_app)
         if prepare is not None:
             prepare(server)
         with self.caplog.at_level(logging.INFO):
@@ -367,7 +367,11 @@ def test_servers_one_record_apart_say_the_same_on_every_route(bench):
     assert statuses >= {200, 201, 202, 204, 303, 401, 403, 404, 409, 422}
     assert 500 not in statuses
     logged = [json.loads(line) for line in lines if line.startswith("{")]
-    asked = {Route(line["method"], line["route"]) for line in logged if line.get("route", "none") != "none"}
+    asked = {
+        Route(line["method"], line["route"])
+        for line in logged
+        if line.get("route", "none") != "none"
+    }
     document = Route("GET", "/v1/openapi.json")  # it is no route of ours: its log line names none
     assert asked | {document} == set(routes_of(session.server.app)), "every route is in the session"
     assert {line["error"] for line in logged if "error" in line} == {"SourceError"}
@@ -377,7 +381,7 @@ def training_session(server, suffix):
     """What reads records: every learner, a score and an update."""
     s = Session(server)
     curate(s, suffix)
-    score_and_update(s, train_all(s))
+    score_and_update(s, train_all(s, deltas=("0",)))
     return s
 
 
@@ -394,7 +398,7 @@ def test_every_learner_says_the_same_of_neighbors(bench, pair, suffix):
     assert found == []
     states = [json.loads(a["body"])["state"] for step, a in zip(recorded.steps, recorded.said, strict=False)
               if step[0] == "call" and step[3].startswith("/v1/jobs/") and step[2] == "GET"]  # fmt: skip
-    assert states.count("done") >= 2 * len(BY_NAME)
+    assert states.count("done") >= len(BY_NAME)
 
 
 def short_session(server, suffix):

@@ -68,8 +68,9 @@ class LocalIssuer:
         default = {"iss": self.url, "aud": AUDIENCE, "sub": "ana@example.org", "iat": now,
                    "exp": now + timedelta(minutes=5)}  # fmt: skip
         claims = {k: v for k, v in (default | claims).items() if v is not None}
-        headers = {"kid": kid} | (header or {})
-        return jwt.encode(claims, key or own, alg or own_alg, headers=headers)
+        headers = {k: v for k, v in ({"kid": kid} | (header or {})).items() if v is not None}
+        signer = own if key is None else key
+        return jwt.encode(claims, signer, alg or own_alg, headers=headers)
 
 
 def public_jwk(name, key, alg):

@@ -33,7 +33,7 @@ CHECKS = [
     response_schema_conformance,
     unsupported_method,
 ]
-EXAMPLES = 200 if os.environ.get("FRITH_FULL") == "1" else 5
+EXAMPLES = 200 if os.environ.get("FRITH_FULL") == "1" else 4
 MODES = {"good": GenerationMode.POSITIVE, "bad": GenerationMode.NEGATIVE}
 
 
@@ -58,7 +58,7 @@ def busy(template, tmp_path_factory):
     allowed = Settings(
         requests_per_second=10**9, failures_per_minute=10**9, queued_per_member=10**9
     )
-    house = House(folder, template[1], allowed, HandClock())
+    house = House(folder, template[1], allowed, HandClock(), make_app)
     house.forest = house.train(epsilon="0.1")["id"]
     score = said(house.analyst.post(f"/v1/forests/{house.forest}/scores", json={"epsilon": 1}), 202)
     house.work()

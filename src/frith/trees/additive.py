@@ -91,7 +91,8 @@ class AdditiveTables:
 
     @property
     def _useful(self) -> list[int]:
-        return [a for a, x in enumerate(self.layout.domain.attributes) if x.size > 1]
+        """The attributes that can tell records apart; the first one where none can."""
+        return [a for a, x in enumerate(self.layout.domain.attributes) if x.size > 1] or [0]
 
     def _tables(self, asked: list[int]) -> SplitCounts:
         asks = np.zeros((1, len(self.layout.domain.attributes)), dtype=bool)

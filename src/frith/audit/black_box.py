@@ -1,0 +1,124 @@
+"""Black box: fit many times on two neighbors and look for an event that tells them apart.
+
+It sees what an analyst sees, real noise and real forests, and nothing of how they are made; so it
+can catch a flaw that nobody thought of, in the sampler as well as in the learner. What it can show
+is limited by the number of fits: a bound under the claim says little.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from frith.audit.events import Bound, lower_bound
+from frith.audit.outcomes import FAILED, PASSED, Outcome
+from frith.audit.pairs import Pair, hard_pairs
+from frith.audit.sizes import Size
+from frith.audit.subjects import Subject
+from frith.domain import Domain
+from frith.engines.base import Engine
+from frith.forest import Forest, find_leaf
+from frith.privacy.budget import Budget
+
+RUNG = "black box"
+CONFIDENCE = 0.95
+"""Of the bound that is reported."""
+FALSE_FAILURE = 1e-6
+"""At most this chance that a sound learner fails: the bound that decides is that much surer."""
+
+
+def audit_black_box(
+    subject: Subject, budget: Budget, size: Size, pairs: Sequence[Pair] | None = None
+) -> Outcome:
+    """The largest bound over hard pairs; each has its part of the error."""
+    pairs = [*hard_pairs(), *hard_pairs(person=True)] if pairs is None else pairs
+    found = [_audit_pair(subject, budget, size.fits, pair, len(pairs)) for pair in pairs]
+    best = max(range(len(pairs)), key=lambda i: (found[i][1].epsilon, found[i][0].epsilon))
+    shown, sure = found[best]
+    failed = sure.epsilon > budget.epsilon
+    text = (
+        f"{size.fits:,} fits on each of two neighbors, {len(pairs)} times: at least "
+        f"{shown.epsilon:.3f}, by the event '{shown.event}' on the pair '{pairs[best].name}'"
+    )
+    status = FAILED if failed else PASSED
+    return Outcome(RUNG, subject.name, status, text, shown.epsilon, CONFIDENCE)
+
+
+def _audit_pair(
+    subject: Subject, budget: Budget, fits: int, pair: Pair, tries: int
+) -> tuple[Bound, Bound]:
+    """The bound at the reported confidence and the surer one that decides."""
+    read = Reader(pd.concat([pair.table, pair.neighbor]).drop_duplicates()[-4:])
+    engines = [subject.open(t, pair.domain) for t in (pair.table, pair.neighbor)]
+    sides = [_outcomes(subject, budget, engine, engines, fits, read) for engine in engines]
+    delta = float(budget.delta)
+    errors = ((1 - CONFIDENCE) / tries, FALSE_FAILURE / tries)
+    first, second = (lower_bound(*sides, delta, 1 - e, read.names) for e in errors)
+    return first, second
+
+
+def _outcomes(
+    subject: Subject, budget: Budget, engine: Engine, both: list[Engine], fits: int, read: Reader
+) -> NDArray[np.float64]:
+    rows = []
+    for _ in range(fits):
+        learner, forest = subject.fit(engine, budget)
+        rows.append(read.features(learner, forest) + _rebuilt(learner, forest, both, budget))
+    width = max(len(row) for row in rows)
+    return np.array([row + [-1.0] * (width - len(row)) for row in rows])[:, : len(read.names)]
+
+
+def _rebuilt(learner: Any, forest: Forest, engines: list[Engine], budget: Budget) -> list[float]:
+    """Whether the model, made again from what it holds, comes out the same on either table."""
+    if not hasattr(learner, "rebuild"):
+        return []
+    again = [learner.rebuild(engine, budget) for engine in engines]
+    return [float(np.array_equal(forest.values, other.values)) for other in again]
+
+
+@dataclass
+class Reader:
+    """Turns a forest into numbers: what it says of some records, its shape, and what lies beside it."""
+
+    probes: pd.DataFrame
+    names: list[str] = field(default_factory=list)
+    _codes: dict[Domain, NDArray[Any]] = field(default_factory=dict)
+
+    def features(self, learner: Any, forest: Forest) -> list[float]:
+        if forest.domain not in self._codes:
+            self._codes[forest.domain] = forest.encode(self.probes, threads=1)
+        codes, trees = self._codes[forest.domain], forest.trees
+        numbers: dict[str, float] = {"nodes": trees.n_nodes, "labels": forest.domain.n_labels}
+        numbers["structure"] = float(zlib.crc32(trees.attribute.tobytes() + trees.cut.tobytes()))
+        roots = forest.values[trees.roots].sum(axis=0)
+        numbers |= {f"root label {k}": float(v) for k, v in enumerate(roots)}
+        for i in range(len(codes)):
+            numbers |= self._of_probe(forest, codes, i)
+        numbers |= _noted(learner)
+        if not self.names:
+            offered = ("rebuilt with", "rebuilt without") if hasattr(learner, "rebuild") else ()
+            self.names = [*numbers, *offered]
+        return list(numbers.values())
+
+    def _of_probe(self, forest: Forest, codes: NDArray[Any], i: int) -> dict[str, float]:
+        trees = forest.trees
+        leaves = [int(find_leaf(codes, i, r, trees.nodes, trees.sets)) for r in trees.roots]
+        counts = forest.values[trees.leaves[leaves]]
+        total = counts.sum(axis=0)
+        told = {f"record {i}, label {k}": float(v) for k, v in enumerate(total)}
+        return told | {f"record {i}, zeros": float((counts == 0).sum())}
+
+
+def _noted(learner: Any) -> dict[str, float]:
+    """Fitted attributes: numbers as they are, other things by a checksum of their spelling."""
+    noted = {k: v for k, v in vars(learner).items() if k.endswith("_") and not k.startswith("_")}
+    return {
+        name: float(v) if isinstance(v, int | float) else float(zlib.crc32(repr(v).encode()))
+        for name, v in noted.items()
+    }

@@ -1,0 +1,415 @@
+"""Flaws that published systems have, each beside a sound twin: the ladder must tell them apart.
+
+For audits of the audit alone. Nothing here is offered by the package, and whatever it makes states
+no guarantee. Each class changes one thing in a learner or a curator that would otherwise be sound.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from frith.audit.subjects import Subject, open_in_memory
+from frith.curator import Curator, Release
+from frith.domain import Categorical, Domain
+from frith.encoding import Batch
+from frith.engines.base import Engine
+from frith.engines.memory import MemoryEngine
+from frith.engines.persons import encode_with_persons
+from frith.forest import Forest, Trees, sum_up
+from frith.kernels import Kernel, LeafCounts, SplitTables, View
+from frith.layout import Layout, equal_width_cuts
+from frith.learners import C45Classifier, GiniForestClassifier
+from frith.privacy.budget import Budget
+from frith.privacy.guarantee import Guarantee
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
+from frith.privacy.sources import Choice, Noise, OpenDPSource
+from frith.published import ExponentialChoice, PublishedCurator
+from frith.trees.additive import single_leaf
+from frith.trees.growing import Grower
+from frith.trees.random import grow_random_trees
+
+KNOWN_BAD = "a known flaw, kept to test audits with"
+
+
+class UnsoundCurator(Curator):
+    """A curator that gives more than it should; its guarantee says that there is none."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return replace(super().guarantee, epsilon=float("inf")).assuming(KNOWN_BAD)
+
+    def exact_counts(self, kernel: Kernel) -> NDArray[np.int64]:
+        return self._sums(kernel, "exact")
+
+
+# -- the sound learners that flaws are put into ------------------------------------------------
+
+
+class Leaves:
+    """Sound: random trees from the domain alone, their leaves counted for the whole budget."""
+
+    def __init__(self, n_trees: int = 1, height: int = 2):
+        self.n_trees, self.height = n_trees, height
+
+    def learn(self, curator: Any) -> Forest:
+        trees = self.trees(curator)
+        kernel = self.kernel(trees, curator.domain)
+        return _forest(curator, trees, curator.noisy_counts(kernel, Fraction(1), "leaves"))
+
+    def trees(self, curator: Any) -> Trees:
+        rng = np.random.default_rng(1)
+        return grow_random_trees(curator.domain, self.n_trees, self.height, rng)
+
+    def kernel(self, trees: Trees, domain: Domain) -> Kernel:
+        return LeafCounts(trees, domain)
+
+
+class RootTables:
+    """Sound: the tables of every attribute at the root, for the whole budget."""
+
+    view: type[SplitTables] = SplitTables
+
+    def learn(self, curator: Curator) -> Forest:
+        grower = Grower(curator.domain, 1, 8)
+        level, _ = grower.level(grower.roots)
+        tables = curator.noisy_counts(self.view(level), Fraction(1), "tables")
+        self.tables_ = tables.values.tolist()
+        values = tables.values[:, : grower.layout.bins(0).stop].sum(axis=1)
+        return Forest(
+            curator.domain, single_leaf(), values, curator.guarantee, np.full(1, tables.variance)
+        )
+
+
+class Labels:
+    """Sound: the most common label of a single leaf, by a private choice of range 1."""
+
+    def learn(self, curator: Any) -> Forest:
+        trees = single_leaf()
+        kernel = LeafCounts(trees, curator.domain)
+        pick = curator.choose(kernel, _MostCommon(curator.domain.n_labels), Fraction(1), "label")
+        return _said(curator, trees, pick)
+
+
+@dataclass(frozen=True)
+class _MostCommon:
+    """The label counts of the only leaf; a record raises one of them by one."""
+
+    count: int
+    range_: int = 1
+
+    def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        return sums[0]
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def _forest(curator: Any, trees: Trees, leaves: Release) -> Forest:
+    values = sum_up(trees, leaves.values, curator.domain)
+    noise = sum_up(trees, np.full((len(trees.leaves), 1), leaves.variance), curator.domain)[:, 0]
+    return Forest(curator.domain, trees, values, curator.guarantee, noise)
+
+
+def _said(curator: Any, trees: Trees, label: int) -> Forest:
+    values = (np.arange(curator.domain.n_labels) == label).astype(np.int64)[None]
+    return Forest(curator.domain, trees, values, curator.guarantee, np.zeros(1))
+
+
+# -- flaws -------------------------------------------------------------------------------------
+
+
+class HalfScale(OpenDPSource):
+    """Noise at half of the scale that the mechanism states."""
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        if isinstance(noise, DiscreteLaplace):
+            noise = DiscreteLaplace(2 * noise.epsilon, noise.sensitivity)
+        elif isinstance(noise, DiscreteGaussian):
+            noise = DiscreteGaussian(4 * noise.rho, noise.sensitivity_squared)
+        return super().perturb(sums, noise, threads)
+
+
+class HalfScaleCurator(UnsoundCurator):
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._source = HalfScale()
+
+
+class OneTreeCharged(LeafCounts):
+    """Several trees at the price of one: noise at a third of the scale for three trees."""
+
+    l1 = l2_squared = 1  # type: ignore[assignment]
+
+
+class OneTreeLeaves(Leaves):
+    def kernel(self, trees: Trees, domain: Domain) -> Kernel:
+        return OneTreeCharged(trees, domain)
+
+
+class ChargedOnce(SplitTables):
+    """Tables of all attributes at the price of one, as C4.5 was published."""
+
+    @property
+    def l1(self) -> int:
+        return 1
+
+
+class TablesChargedOnce(RootTables):
+    view = ChargedOnce
+
+
+class Cumulated(SplitTables):
+    """Counts up to each cut, one for every cut that a record is under, charged as one table."""
+
+    def take(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        layout, tables = self.base.layout, super().take(sums).copy()
+        for a in range(len(layout.domain.attributes)):
+            if layout.is_numeric(a):
+                tables[:, layout.bins(a)] = np.cumsum(tables[:, layout.bins(a)], axis=1)
+        return tables
+
+
+class CumulatedCuts(RootTables):
+    view = Cumulated
+
+
+class DealtByPosition(LeafCounts):
+    """Each row is in one tree, the row's place says which: charged as if trees were disjoint."""
+
+    l1 = l2_squared = 1  # type: ignore[assignment]
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        tree_of_row = np.arange(len(batch)) * self.trees.n_trees // max(1, len(batch))
+        for tree, root in enumerate(self.trees.roots):
+            alone = replace(self.trees, roots=np.array([root], dtype=np.int32))
+            rows = tree_of_row == tree
+            LeafCounts(alone, self.domain).add(Batch(batch.codes[rows], batch.labels[rows]), out)
+
+
+class RowsByPosition(Leaves):
+    def kernel(self, trees: Trees, domain: Domain) -> Kernel:
+        return DealtByPosition(trees, domain)
+
+
+class ExactSize(Leaves):
+    """The number of records, exactly, beside the forest."""
+
+    def learn(self, curator: Any) -> Forest:
+        forest = super().learn(curator)
+        self.n_records_ = int(curator.exact_counts(_whole(curator.domain)).sum())
+        return forest
+
+
+def _whole(domain: Domain) -> LeafCounts:
+    return LeafCounts(single_leaf(), domain)
+
+
+class Seeded:
+    """Noise from a generator with a seed."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        p = -np.expm1(-1 / noise.scale)
+        drawn = self.rng.geometric(p, sums.shape) - self.rng.geometric(p, sums.shape)
+        return np.asarray(sums + drawn)
+
+    def choose(self, scores: Sequence[int], choice: Choice) -> int:
+        raise NotImplementedError
+
+    def choose_signs(
+        self, differences: NDArray[np.int64], log_weights: NDArray[np.float64], choice: SignChoice
+    ) -> tuple[int, NDArray[np.int64]]:
+        raise NotImplementedError
+
+
+class SeededCurator(UnsoundCurator):
+    def __init__(self, *args: Any, seed: int | None = None, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.seed = secrets.randbits(31) if seed is None else seed
+        self._source = Seeded(self.seed)
+
+
+class SeedsKept(Leaves):
+    """The seed of the noise stays in the model, so that anyone can draw the noise again."""
+
+    def learn(self, curator: Any) -> Forest:
+        forest = super().learn(curator)
+        self.noise_seed_ = curator.seed
+        return forest
+
+    def rebuild(self, engine: Engine, budget: Budget) -> Forest:
+        """The model that this seed gives on a table that a reader suspects."""
+        return Leaves(self.n_trees, self.height).learn(
+            SeededCurator(engine, budget, seed=self.noise_seed_)
+        )
+
+
+class OccupiedCurator(UnsoundCurator):
+    """Noise on the cells that hold somebody; the others are left at zero."""
+
+    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+        assert not isinstance(kernel, View)
+        noise = self._noise(kernel, share)
+        self._charge(share)
+        exact = self._sums(kernel, purpose)
+        values, held = np.zeros_like(exact), exact > 0
+        values[held] = self._source.perturb(exact[held], noise, 1)
+        return Release(values, noise.variance)
+
+
+def open_with_own_domain(table: Any, domain: Domain) -> Engine:
+    """Values and labels as they occur in the table, and nothing declared."""
+    seen = {n: tuple(sorted(map(str, set(table[n])))) or ("none",) for n in table.columns}
+    own = [Categorical(a.name, seen[a.name]) for a in domain.attributes]
+    label = Categorical(domain.label.name, seen[domain.label.name])
+    return open_in_memory(table.astype(str), Domain(own, label, records=domain.records))
+
+
+class ExactPurity(Leaves):
+    """A node is split unless all its records have one label: seen exactly, and never paid for."""
+
+    def trees(self, curator: Any) -> Trees:
+        labels = curator.exact_counts(_whole(curator.domain)).sum(axis=0)
+        return single_leaf() if np.sum(labels > 0) < 2 else super().trees(curator)
+
+
+class UnchargedScores(Leaves):
+    """The better of two trees by the records that it gets right: an exact score, and free."""
+
+    def trees(self, curator: Any) -> Trees:
+        rngs = (np.random.default_rng(seed) for seed in (1, 2))
+        tried = [grow_random_trees(curator.domain, 1, 1, rng) for rng in rngs]
+        right = [curator.exact_counts(LeafCounts(t, curator.domain)).max(axis=1).sum() for t in tried]
+        return tried[int(np.argmax(right))]
+
+
+class SmoothLabels(Labels):
+    """The label by an exponential mechanism whose sensitivity falls with the lead of the first.
+
+    Smooth sensitivity is meant for additive noise of a heavy-tailed law, with part of the budget
+    for its own change. Put into an exponential mechanism it makes the noise tell how large the
+    lead is, and the label nearly certain.
+    """
+
+    def learn(self, curator: Any) -> Forest:
+        trees = single_leaf()
+        counts = curator.exact_counts(LeafCounts(trees, curator.domain))[0]
+        ordered, epsilon = np.sort(counts), float(curator.budget.epsilon)
+        lead = int(ordered[-1] - ordered[-2]) if len(ordered) > 1 else 0
+        scale = 2 * np.exp(-lead * epsilon) / epsilon
+        leading = (counts == counts.max()).astype(int)
+        pick = curator._source.choose(
+            [int(v) * 2**20 for v in leading], ExponentialChoice(scale * 2**20)
+        )
+        return _said(curator, trees, pick)
+
+
+class RowOrderEngine(MemoryEngine):
+    """Of each person the first m records in the order of the file."""
+
+    @property
+    def _encoded(self) -> Batch:  # type: ignore[override]
+        assert self.domain.person is not None
+        batch, digests = encode_with_persons(self._columns, self.domain)
+        seen: dict[bytes, int] = {}
+        kept = []
+        for i, digest in enumerate(digests):
+            key = digest.tobytes()
+            seen[key] = seen.get(key, 0) + 1
+            if seen[key] <= self.domain.person.records:
+                kept.append(i)
+        return Batch(batch.codes[kept], batch.labels[kept])
+
+
+def open_by_row_order(table: pd.DataFrame, domain: Domain) -> Engine:
+    if domain.person is None:
+        return open_in_memory(table, domain)
+    return RowOrderEngine(table, domain, threads=1)
+
+
+# -- the list ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """A flaw, where it was seen, its sound twin, and the rungs that must flag it."""
+
+    name: str
+    seen_in: str
+    bad: Subject
+    sound: Subject
+    rungs: tuple[str, ...]
+    delta: Any = 0
+
+
+def _flaw(
+    name: str,
+    seen_in: str,
+    bad: Any,
+    sound: Any,
+    rungs: tuple[str, ...],
+    kind: type[Curator] = UnsoundCurator,
+    open: Any = open_in_memory,
+) -> Flaw:
+    return Flaw(
+        name, seen_in, Subject(f"{name} (flawed)", bad, kind, open),
+        Subject(f"{name} (sound twin)", sound), rungs,
+    )  # fmt: skip
+
+
+R, S, B, N, C = "replay", "small world", "black box", "samplers", "canaries"
+
+FLAWS: tuple[Flaw, ...] = (
+    _flaw(
+        "local sensitivity at a noisy size", "DPDF as published; PrivaTree",
+        lambda: GiniForestClassifier(as_published=True, depth=2, min_support=100),
+        lambda: GiniForestClassifier(depth=2, min_support=100), (R, S), PublishedCurator,
+    ),
+    _flaw(
+        "noise at half scale", "a slip in a sampler", lambda: Leaves(height=1),
+        lambda: Leaves(height=1), (N, B), HalfScaleCurator,
+    ),
+    _flaw(
+        "several trees charged as one", "a slip in a sensitivity", lambda: OneTreeLeaves(3),
+        lambda: Leaves(3), (R, S, B),
+    ),
+    _flaw(
+        "per-attribute tables charged once", "C4.5 as published; PrivaTree before 2023",
+        TablesChargedOnce, RootTables, (R, S, B),
+    ),
+    _flaw(
+        "C4.5 as published", "Shang, Zhao, Shu and Liu 2019",
+        lambda: C45Classifier(as_published=True, max_depth=2), lambda: C45Classifier(max_depth=2),
+        (R, S, B), PublishedCurator,
+    ),
+    _flaw("cumulated cuts charged once", "a histogram of counts up to each cut", CumulatedCuts,
+          RootTables, (R, S, B)),
+    _flaw("rows dealt to trees by position", "diffprivlib 0.6.6", lambda: RowsByPosition(4, 1),
+          lambda: Leaves(4, 1), (R, S, B)),
+    _flaw("exact number of records in the model", "DP-EBM; random forests of 2012 and 2015",
+          ExactSize, Leaves, (R, S, B)),
+    _flaw("noise seeds kept in the model", "diffprivlib 0.6.6", SeedsKept, Leaves, (B,),
+          SeededCurator),
+    _flaw("only occupied leaves noised", "DP-EBM's categories; histograms by GROUP BY", Leaves,
+          Leaves, (R, S, B), OccupiedCurator),
+    _flaw("domain from the data", "most packages, some with a warning", Leaves, Leaves, (R, S, B),
+          open=open_with_own_domain),
+    _flaw("stopping on exact purity", "C4.5 as published; PrivaTree before 2023", ExactPurity,
+          Leaves, (R, S, B)),
+    _flaw("uncharged scores", "searches by exact scores; servers that return them", UnchargedScores,
+          lambda: Leaves(height=1), (R, S, B)),
+    _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S, B)),
+    _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
+          open=open_by_row_order),
+)  # fmt: skip
+"""Every flaw with the rungs that are expected to see it; the tests hold the ladder to that."""
