@@ -1,10 +1,11 @@
 """The guide's two pictures, from what `make accuracy` measured.
 
-    python benchmarks/guide_figures.py [--results FILE] [--out FOLDER]
+    python benchmarks/guide_figures.py [--results FILE] [--out FOLDER] [--losses]
 
 which_learner.svg: a need, the learner for it, and how far it is from the flagship at each epsilon.
 what_epsilon_costs.svg: how many points the flagship loses to noise. Learners and budgets that were
-not measured yet are left blank and named.
+not measured yet are left blank and named. `--losses` prints the flagship's losses by records times
+epsilon, for the tables that can be loaded.
 """
 
 from __future__ import annotations
@@ -63,6 +64,27 @@ def missing(cells: pd.Series) -> list[str]:
     if of(cells, FLAGSHIP, np.inf).empty:
         said.append(f"{FLAGSHIP}: its limit without noise")
     return said
+
+
+def losses(cells: pd.Series) -> list[str]:
+    """Median and largest loss to noise, by records times epsilon."""
+    from frith import datasets
+
+    limit, rows = of(cells, FLAGSHIP, np.inf), []
+    for name in [n for n in limit.index if n in datasets.names()]:
+        domain = datasets.load(name)[2]
+        kind = "two labels" if domain.n_labels == 2 else "more labels"
+        for e in EPSILONS:
+            size = 10 ** int(np.log10((domain.records or 1) * e))
+            lost = limit[name] - of(cells, FLAGSHIP, e).get(name, np.nan)
+            rows.append((kind, min(10_000, max(10, size)), lost))
+    table = pd.DataFrame(rows, columns=["labels", "from", "lost"]).dropna()
+    found = table.groupby(["labels", "from"]).lost.agg(["count", "median", "max"])
+    return [
+        f"{kind}, records x epsilon from {size:,}: {row['count']:.0f} cells, "
+        f"median loss {row['median']:.1f}, largest {row['max']:.1f}"
+        for (kind, size), row in found.iterrows()
+    ]
 
 
 # -- drawing -----------------------------------------------------------------------------------
@@ -200,6 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS / "accuracy.csv")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--losses", action="store_true")
     options = parser.parse_args()
     cells = read(options.results)
     for name, draw in (
@@ -209,6 +232,8 @@ def main() -> None:
         (options.out / f"{name}.svg").write_text(draw(cells), encoding="utf-8")
     for words in missing(cells):
         print(f"not measured yet: {words}")
+    for words in losses(cells) if options.losses else ():
+        print(words)
 
 
 if __name__ == "__main__":

@@ -167,8 +167,8 @@ HEAD = """# Our learners and other people's, on the same folds
 
 Stratified folds, the same for everybody; accuracy in percent, with the standard error over folds (and
 repeats, for ours). Everybody is given the same public domain: bounds, categories and labels. Our guarantees
-are for one record added or removed, delta 0. Made by `python benchmarks/peers.py`; every figure is in `peers.csv` and
-`accuracy.csv`. Sets marked (checked) had no say in any choice of ours.
+are for one record added or removed, delta 0. Made by `python benchmarks/peers.py`; every figure is in
+`peers.csv` and `accuracy.csv`. Sets marked (checked) had no say in any choice of ours.
 """
 
 

@@ -90,7 +90,7 @@ def hosted(folder):
     stop, desk = threading.Event(), threading.Lock()
     worker = threading.Thread(target=PausingWorker(context, desk).run, args=(stop, 0.02))
     worker.start()
-    with _silence(), listening(context) as url:
+    with silence(), listening(context) as url:
         yield Host(context, url, folder, token, desk)
     stop.set()
     worker.join()
@@ -98,7 +98,7 @@ def hosted(folder):
 
 
 @contextlib.contextmanager
-def _silence():
+def silence():
     """The server's log would mix with what a client prints."""
     before = structlog.get_config()
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())

@@ -28,7 +28,7 @@ from frith.server.sample import fill
 from frith.server.serve import open_context
 from frith.server.settings import Settings
 from frith.server.worker import Worker
-from tests.hosting import listening
+from tests.hosting import listening, silence
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -101,7 +101,7 @@ def demo(tmp_path_factory):
     stop = threading.Event()
     worker = threading.Thread(target=Worker(context).run, args=(stop, 0.02))
     worker.start()
-    with listening(context) as url:
+    with silence(), listening(context) as url:
         yield url, sample
     stop.set()
     worker.join()

@@ -174,8 +174,11 @@ class Curator:
         """
         base = kernel.base if isinstance(kernel, View) else kernel
         _check_kernel(base, purpose)
-        noise = noise_share(
-            kernel, self.domain, share * self.budget.total, self.budget.unit, masking.honest
+        amount, unit = share * self.budget.total, self.budget.unit
+        noise = (
+            LaplaceShare(amount, kernel.l1, masking.honest)  # none will be drawn
+            if self.is_exact
+            else noise_share(kernel, self.domain, amount, unit, masking.honest)
         )
         self._charge(share)
         self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
@@ -306,7 +309,9 @@ def noise_share(
     if unit == "rho":
         cells = math.prod(kernel.shape)
         return GaussianShare(amount, kernel.l2_squared * most**2, honest, cells)
-    return LaplaceShare(amount, kernel.l1 * most, honest)
+    share = LaplaceShare(amount, kernel.l1 * most, honest)
+    share.check()
+    return share
 
 
 def _check_kernel(kernel: Kernel, purpose: str) -> None:

@@ -458,11 +458,24 @@ class Forest:
             f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes asked",
             str(self.guarantee),
         ]
-        noise = np.sqrt(np.median(self.variance[trees.leaves]))
+        noise = float(np.sqrt(np.median(self.variance[trees.leaves])))
         if noise > 0:
             lines.append(f"noise on each leaf count: standard deviation {noise:.4g}")
+            lines += self._rebuild_words(noise)
         lines += [f"asked: {question}" for question in self.guarantee.asked]
         return "\n".join(lines)
+
+    def _rebuild_words(self, noise: float) -> list[str]:
+        """Whether a rebuild would pay, where leaves are sums of several releases."""
+        from frith.privacy.rebuilding import rebuild
+
+        found, least = rebuild(self.guarantee), self.variance[self.trees.leaves].min()
+        if found is None or least < found.variance * (1 - 1e-6):  # trees side by side are no sum
+            return []
+        return [
+            f"this is the noise of {found.releases} releases: one rebuild from all records at the "
+            f"same epsilon would make it {found.gain:.3g} times smaller, {noise / found.gain:.4g}"
+        ]
 
     def __repr__(self) -> str:
         kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "no guarantee"

@@ -80,6 +80,14 @@ def test_a_secure_sum_without_noise_learns_exactly_the_pooled_forest(make):
     assert same_model(found, learner.learn(pooled(tables)))
 
 
+def test_without_noise_there_is_no_share_to_be_too_narrow():
+    tables = dealt(3)
+    answer = SecureSum(secure_parties(tables, "inf", "1e-6")).sum(LEAVES, Fraction(1), "leaves")
+    exact = pooled(tables).noisy_counts(LEAVES, Fraction(1), "leaves")
+    assert np.array_equal(answer.values, exact.values)
+    assert answer.variance == 0
+
+
 def test_many_labels_are_learned_together_too():
     table, domain = many_labels()
     tables = deal(table, np.arange(len(table)) % 3, 3)
@@ -227,15 +235,27 @@ def test_gaussian_shares_that_would_be_too_narrow_are_refused_by_name_and_cost_n
     assert all(p.remaining_share == 1 for p in parties.values())
 
 
+def test_a_wide_pure_noise_is_refused_by_name_and_costs_nothing_but_a_delta_helps():
+    tables = dealt(3)
+    parties = secure_parties(tables, 1)
+    with pytest.raises(MergeError, match="ada failed: .*too wide to be drawn in exact shares"):
+        train_together(ForestClassifier(DOMAIN, epsilon=1), SecureSum(parties))
+    assert all(p.remaining_share == 1 for p in parties.values())
+    learner = ForestClassifier(DOMAIN, epsilon=1, delta="1e-6")
+    forest = train_together(learner, SecureSum(secure_parties(tables, 1, "1e-6"))).forest_
+    assert forest.guarantee.holds
+
+
 # -- parties that fail -------------------------------------------------------------------------
 
 
 class Failing(Curator):
     """Answers some questions and then no more."""
 
-    answers_left = 0
+    answers_left = asked = 0
 
     def noisy_counts(self, kernel, share, purpose):
+        self.asked += 1
         if self.answers_left == 0:
             raise SourceError("the disk is full")
         self.answers_left -= 1
@@ -301,6 +321,16 @@ def test_who_fails_on_the_way_stays_in_the_guarantee():
     assert panel.failures == {"bo": "the disk is full"}
     assert [p.party for p in forest.guarantee.parties] == ["ada", "bo", "cy"]
     assert forest.guarantee.epsilon == 3
+
+
+def test_who_has_failed_is_not_asked_again():
+    parties, _ = with_party("bo", Failing)
+    made = dict(parties)
+    panel = OpenSum(parties, allow_missing=True)
+    for _ in range(3):
+        panel.sum(LEAVES, Fraction(1, 4), "leaves")
+    assert made["bo"].asked == 1
+    assert [made[n].remaining_share for n in ("ada", "cy")] == [Fraction(1, 4)] * 2
 
 
 def test_nobody_left_is_an_error():

@@ -308,9 +308,11 @@ def test_a_release_has_the_noise_of_its_budget():
     assert np.any(made.values != 0)
 
 
-def test_a_party_needs_a_name_and_the_structures_domain():
+def test_a_party_needs_a_name_and_the_structures_domain(tmp_path):
+    Ledger.create(tmp_path / "ledger", epsilon=1)
     with pytest.raises(ValueError, match="a party has a name"):
-        release(STRUCTURE, small_table(9), party=" ", epsilon=1)
+        release(STRUCTURE, small_table(9), party=" ", epsilon=1, ledger=tmp_path / "ledger")
+    assert Ledger(tmp_path / "ledger").spent == 0
     with pytest.raises(ValueError, match="another domain"):
         release(STRUCTURE, open_table(small_table(9), small_domain()), party="bob", epsilon=1)
 

@@ -224,20 +224,34 @@ def test_draws_of_all_parties_have_the_stated_variance():
     assert tolerance < 0.1 * variance  # 6/4 and 6/5 are further apart
 
 
-@pytest.mark.parametrize("kind", ["Laplace", "Gaussian"])
-def test_the_source_adds_a_share_to_every_sum_in_its_shape(kind):
+@pytest.mark.parametrize(
+    ("kind", "honest"), [("Laplace", 1), ("Laplace", 3), ("Gaussian", 1), ("Gaussian", 3)]
+)
+def test_the_source_adds_a_share_to_every_sum_in_its_shape(kind, honest):
     sums = np.arange(20_000, dtype=np.int64).reshape(100, 200) * 1000
     if kind == "Laplace":
-        share = LaplaceShare(Fraction(1), 1, 3)
+        share = LaplaceShare(Fraction(1), 1, honest)
         reach, logs = reach_of(share), np.log(law_of(share))
         law = lambda k: logs[np.asarray(k) + reach]  # noqa: E731
     else:
-        share = GaussianShare(Fraction(1, 50), 1, 3, 20_000)
+        share = GaussianShare(Fraction(1, 50), 1, honest, 20_000)
         law = DiscreteGaussian(1 / (2 * Fraction(share.scale) ** 2), 1).log_law
     noisy = OpenDPSource().perturb(sums, share, threads=2)
     assert noisy.shape == sums.shape
     assert noisy.dtype == np.int64
     assert fits_law((noisy - sums).ravel(), law)
+
+
+def test_noise_that_is_too_wide_to_be_drawn_in_shares_is_refused_with_advice():
+    wide = LaplaceShare(Fraction(1), 10_001, 2)
+    with pytest.raises(ValueError, match="too wide .*; ask with a delta, or for a larger epsilon"):
+        wide.check()
+    LaplaceShare(Fraction(1), 10_000, 2).check()
+    LaplaceShare(Fraction(1), 10**9, 1).check()  # one share is all of the noise, by OpenDP
+    drawn = OpenDPSource().perturb(
+        np.zeros(9, dtype=np.int64), LaplaceShare(Fraction(1), 10**9, 1), 1
+    )
+    assert np.any(drawn != 0)
 
 
 # -- its parts ---------------------------------------------------------------------------------

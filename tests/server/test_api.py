@@ -140,6 +140,13 @@ def test_no_error_quotes_what_a_variable_of_the_server_holds(house, small, monke
         assert "hunter" not in answer.text
 
 
+def test_a_source_cannot_name_the_servers_own_settings(house, small, monkeypatch):
+    """A curator of one table could have them sent to a database of their own."""
+    monkeypatch.setenv("FRITH_DATABASE", small["source"])
+    answer = house.curator.post("/v1/tables", json=small | {"source": "${FRITH_DATABASE}"})
+    assert "the server's own" in refused(answer, "invalid")
+
+
 def test_a_source_with_a_password_in_it_is_not_stored(house, small):
     for source in (
         "postgresql://frith:hunter2@db.example/records?table=t",

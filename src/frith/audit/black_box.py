@@ -31,6 +31,7 @@ CONFIDENCE = 0.95
 """Of the bound that is reported."""
 FALSE_FAILURE = 1e-6
 """At most this chance that a sound learner fails: the bound that decides is that much surer."""
+_TREES = 4  # whose counts are looked at one by one
 
 
 def audit_black_box(
@@ -71,7 +72,7 @@ def _outcomes(
         learner, forest = subject.fit(engine, budget)
         rows.append(read.features(learner, forest) + _rebuilt(learner, forest, both, budget))
     width = max(len(row) for row in rows)
-    return np.array([row + [-1.0] * (width - len(row)) for row in rows])[:, : len(read.names)]
+    return np.array([row + [-1.0] * (width - len(row)) for row in rows])
 
 
 def _rebuilt(learner: Any, forest: Forest, engines: list[Engine], budget: Budget) -> list[float]:
@@ -88,37 +89,48 @@ class Reader:
 
     probes: pd.DataFrame
     names: list[str] = field(default_factory=list)
-    _codes: dict[Domain, NDArray[Any]] = field(default_factory=dict)
+    _known: tuple[Domain, NDArray[Any]] | None = None
 
     def features(self, learner: Any, forest: Forest) -> list[float]:
-        if forest.domain not in self._codes:
-            self._codes[forest.domain] = forest.encode(self.probes, threads=1)
-        codes, trees = self._codes[forest.domain], forest.trees
+        codes, trees = self._codes(forest), forest.trees
         numbers: dict[str, float] = {"nodes": trees.n_nodes, "labels": forest.domain.n_labels}
         numbers["structure"] = float(zlib.crc32(trees.attribute.tobytes() + trees.cut.tobytes()))
         roots = forest.values[trees.roots].sum(axis=0)
         numbers |= {f"root label {k}": float(v) for k, v in enumerate(roots)}
         for i in range(len(codes)):
-            numbers |= self._of_probe(forest, codes, i)
+            numbers |= _of_probe(forest, codes, i)
         numbers |= _noted(learner)
         if not self.names:
             offered = ("rebuilt with", "rebuilt without") if hasattr(learner, "rebuild") else ()
             self.names = [*numbers, *offered]
         return list(numbers.values())
 
-    def _of_probe(self, forest: Forest, codes: NDArray[Any], i: int) -> dict[str, float]:
-        trees = forest.trees
-        leaves = [int(find_leaf(codes, i, r, trees.nodes, trees.sets)) for r in trees.roots]
-        counts = forest.values[trees.leaves[leaves]]
-        total = counts.sum(axis=0)
-        told = {f"record {i}, label {k}": float(v) for k, v in enumerate(total)}
-        return told | {f"record {i}, zeros": float((counts == 0).sum())}
+    def _codes(self, forest: Forest) -> NDArray[Any]:
+        if self._known is None or self._known[0] is not forest.domain:
+            self._known = (forest.domain, forest.encode(self.probes, threads=1))
+        return self._known[1]
+
+
+def _of_probe(forest: Forest, codes: NDArray[Any], i: int) -> dict[str, float]:
+    """The counts in the leaf of each tree that a record comes to, and how many of them are zero."""
+    trees = forest.trees
+    leaves = [int(find_leaf(codes, i, r, trees.nodes, trees.sets)) for r in trees.roots]
+    counts = forest.values[trees.leaves[leaves]][:_TREES]
+    total = counts.sum(axis=0)
+    told = {f"record {i}, label {k}": float(v) for k, v in enumerate(total)}
+    if len(counts) > 1:
+        told |= {f"record {i}, count {j}": float(v) for j, v in enumerate(counts.ravel())}
+    return told | {f"record {i}, zeros": float((counts == 0).sum())}
 
 
 def _noted(learner: Any) -> dict[str, float]:
     """Fitted attributes: numbers as they are, other things by a checksum of their spelling."""
     noted = {k: v for k, v in vars(learner).items() if k.endswith("_") and not k.startswith("_")}
-    return {
-        name: float(v) if isinstance(v, int | float) else float(zlib.crc32(repr(v).encode()))
-        for name, v in noted.items()
-    }
+    numbers: dict[str, float] = {}
+    for name, value in noted.items():
+        if isinstance(value, int | float | list | np.ndarray):
+            flat = np.asarray(value, dtype=np.float64).ravel()
+            numbers |= {f"{name} {i}": v for i, v in enumerate(flat.tolist())}
+        else:
+            numbers[name] = float(zlib.crc32(repr(value).encode()))
+    return numbers

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 _THRESHOLDS = 64  # tried for each feature
+_BINS = 12  # of a feature, for its likelihoods
 _NORMAL = 2.0  # standard deviations by which events are ranked on the first half
 
 
@@ -57,7 +58,9 @@ def lower_bound(
     names: list[str] | None = None,
 ) -> Bound:
     """The bound from two arrays of outcomes, one run a row and one feature a column."""
-    searched, held = _with_direction(first[0::2], second[0::2], first[1::2], second[1::2])
+    width = max(first.shape[1], second.shape[1])
+    first, second = (_padded(side, width) for side in (first, second))
+    searched, held = _with_scores(first[0::2], second[0::2], first[1::2], second[1::2])
     event = _best_event(*searched, delta)
     if event is None:
         return Bound(0.0, "no event")
@@ -66,8 +69,7 @@ def lower_bound(
     epsilon = epsilon_bound(
         int(hits.sum()), len(hits), int(misses.sum()), len(misses), delta, confidence
     )
-    name = (names or [])[event.feature] if names and event.feature < len(names) else "direction"
-    return Bound(epsilon, f"{name} {event.relation} {event.number:g}")
+    return Bound(epsilon, f"{_name(event, width, names)} {event.relation} {event.number:g}")
 
 
 def epsilon_bound(
@@ -80,15 +82,48 @@ def epsilon_bound(
     return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
 
 
-def _with_direction(
+def _name(event: Event, width: int, names: list[str] | None) -> str:
+    if event.feature >= width:
+        return ("direction", "likelihood")[event.feature - width]
+    known = names or []
+    return known[event.feature] if event.feature < len(known) else f"feature {event.feature}"
+
+
+def _padded(side: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    return np.pad(side, ((0, 0), (0, width - side.shape[1])), constant_values=-1.0)
+
+
+def _with_scores(
     a: NDArray[np.float64], b: NDArray[np.float64], *held: NDArray[np.float64]
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-    """One more feature: how far an outcome lies in the direction from one mean to the other."""
-    spread = np.concatenate([a, b]).std(axis=0) + 1e-12
-    direction = np.nan_to_num((a.mean(axis=0) - b.mean(axis=0)) / spread**2)
-    return tuple(  # type: ignore[return-value]
-        [np.column_stack([x, x @ direction]) for x in sides] for sides in ((a, b), held)
-    )
+    """Two more features, learned on the half that is searched.
+
+    How far an outcome lies in the direction from one mean to the other, and how much likelier its
+    features are on one side, as if they were independent.
+    """
+    spread = np.concatenate([a, b]).std(axis=0)
+    some = spread > 0
+    direction = np.where(some, a.mean(axis=0) - b.mean(axis=0), 0) / np.where(some, spread, 1) ** 2
+    ratios = [_log_ratios(a[:, j], b[:, j]) for j in range(a.shape[1])]
+
+    def scored(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        likelihood = np.zeros(len(x))
+        for j, (edges, logs) in enumerate(ratios):
+            likelihood += logs[np.searchsorted(edges, x[:, j], side="right")]
+        return np.column_stack([x, x @ direction, likelihood])
+
+    return [scored(a), scored(b)], [scored(x) for x in held]
+
+
+def _log_ratios(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bins between quantiles, and the logarithm of how much likelier each is on the first side."""
+    both = np.concatenate([a, b])
+    edges = np.unique(np.quantile(both, np.linspace(0.05, 0.95, _BINS - 1), method="nearest"))
+    counts = [np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(edges) + 1) for x in (a, b)]
+    shares = [(c + 1) / (c.sum() + len(c)) for c in counts]
+    return edges, np.log(shares[0] / shares[1])
 
 
 def _best_event(

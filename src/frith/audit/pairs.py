@@ -55,6 +55,8 @@ def hard_pairs(person: bool = False) -> list[Pair]:
     first      labels alternate and the first row goes: every other row moves up
     single     one record or none
     nearly pure  one record of another label among many equal ones
+    tied       two attributes tell the label equally well, but for one record
+    leading    the lead of one label over the other goes from one to two
     persons    each person has more records than count, and the others' rows are turned round
     """
     if person:
@@ -62,12 +64,20 @@ def hard_pairs(person: bool = False) -> list[Pair]:
     domain = hard_domain()
     same = _rows(("red", "no", 1.0, "no"), 12)
     lone = pd.concat([same, _rows(("blue", "yes", 7.0, "yes"), 1)], ignore_index=True)
-    mixed = _rows(("red", "no", 1.0, "no"), 24)
-    mixed["good"] = ["no", "yes"] * 12
+    mixed = _rows(("red", "no", 1.0, "no"), 20)
+    mixed["good"] = ["no", "yes"] * 10
     nearly = pd.concat([_rows(("red", "no", 1.0, "no"), 23), _rows(("red", "no", 1.0, "yes"), 1)])
     tables = [("lone", lone, 12), ("first", mixed, 0), ("single", same[:1], 0)]
     tables.append(("nearly pure", nearly.reset_index(drop=True), 23))
+    tables += [("tied", _tied(), 20), ("leading", mixed.iloc[[0, 1, 2, 4]].reset_index(drop=True), 0)]
     return [Pair(name, domain, t, t.drop(index=i)) for name, t, i in tables]
+
+
+def _tied() -> pd.DataFrame:
+    """By color as many records are told right as by roundness; the last row gives color the lead."""
+    rest, color = _rows(("red", "no", 1.0, "no"), 10), _rows(("green", "no", 1.0, "yes"), 6)
+    round_ = _rows(("red", "yes", 1.0, "yes"), 5)
+    return pd.concat([rest, round_, color], ignore_index=True)
 
 
 def _rows(cells: tuple[str, str, float, str], count: int) -> pd.DataFrame:
@@ -76,12 +86,8 @@ def _rows(cells: tuple[str, str, float, str], count: int) -> pd.DataFrame:
 
 def _persons() -> Pair:
     """Twelve people with three yes-records before three no-records; two of each person count."""
-    parts = []
-    for who in range(12):
-        for i in range(6):
-            cells = ("red" if i < 3 else "blue", "no", float(i), "yes" if i < 3 else "no")
-            parts.append(_rows(cells, 1).assign(**{WHO: str(who)}))
-    table = pd.concat(parts, ignore_index=True)
+    one = pd.concat([_rows(("red", "no", 1.0, "yes"), 3), _rows(("blue", "no", 5.0, "no"), 3)])
+    table = pd.concat([one.assign(**{WHO: str(who)}) for who in range(12)], ignore_index=True)
     without = table[table[WHO] != "0"]
     return Pair("persons", hard_domain(person=True), table, without[::-1])
 

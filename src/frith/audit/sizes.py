@@ -26,5 +26,5 @@ class Size:
     canaries: int
 
 
-QUICK = Size("quick", draws=3_000, worlds=6, tables=10, paths=60, fits=200, canaries=200)
-FULL = Size("full", draws=100_000, worlds=300, tables=60, paths=3_000, fits=5_000, canaries=2_000)
+QUICK = Size("quick", draws=3_000, worlds=6, tables=24, paths=60, fits=200, canaries=200)
+FULL = Size("full", draws=100_000, worlds=300, tables=150, paths=600, fits=5_000, canaries=2_000)

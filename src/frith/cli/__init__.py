@@ -19,6 +19,7 @@ from frith.cli import (
     draw,
     keys,
     ledger,
+    parties,
     people,
     predict,
     report,
@@ -67,12 +68,16 @@ def _options(
 
 
 _FIRST, _DESK, _ANYONE = "Start here", "At the curator's desk", "With a released forest"
-_SERVER = "The private database"
+_PARTIES, _SERVER = "Several parties", "The private database"
 app.command("demo", rich_help_panel=_FIRST)(demo.demo)
 app.add_typer(domain.app, name="domain", rich_help_panel=_DESK)
 app.command("check", rich_help_panel=_DESK)(check.check)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)
 app.command("train", rich_help_panel=_DESK)(train.train)
+app.command("structure", rich_help_panel=_PARTIES)(parties.structure)
+app.command("release", rich_help_panel=_PARTIES)(parties.release)
+app.command("merge", rich_help_panel=_PARTIES)(parties.merge)
+app.command("join", rich_help_panel=_PARTIES)(parties.join)
 app.command("serve", rich_help_panel=_SERVER)(serve.serve)
 app.command("worker", rich_help_panel=_SERVER)(serve.worker)
 app.add_typer(remote.app, name="remote", rich_help_panel=_SERVER)

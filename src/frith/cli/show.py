@@ -73,7 +73,18 @@ def _show(forest: Forest, path: Path) -> None:
         f"{len(trees.leaves):,} leaves; noise on a leaf count: standard deviation "
         f"{_noise(forest):.4g}\n"
     )
+    if forest.guarantee.parties:
+        out().print(_parties(forest), "", sep="\n")
     out().print(_asked(forest), "", _domain(forest), sep="\n")
+
+
+def _parties(forest: Forest) -> Table:
+    from frith.privacy.words import amount
+
+    table = _grid("Each party's share", "party", "epsilon", "delta")
+    for share in forest.guarantee.parties:
+        table.add_row(share.party, amount(share.epsilon), amount(share.delta))
+    return table
 
 
 def _asked(forest: Forest) -> Table:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import RECORDS_ARE_PUBLIC, Curator, Release
+from frith.curator import RECORDS_ARE_PUBLIC, Curator, Progress, Release
 from frith.engines import Engine, open_table
 from frith.errors import FormatError, FrithError
 from frith.learners.structured import count_leaves
@@ -103,6 +103,7 @@ def release(
     epsilon: Any,
     delta: Any = 0,
     ledger: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> PartyRelease:
     """Count one party's records in the leaves of a structure (Algorithm 5 of Private-RDT).
 
@@ -112,12 +113,17 @@ def release(
     record is in one leaf of each tree, and the counts of all leaves are one question to a curator
     with that budget. The ledger, if there is one, is charged before the first record is read.
     """
+    _check_name(party)
     engine = table if isinstance(table, Engine) else open_table(table, structure.domain)
     if engine.domain != structure.domain:
         raise ValueError("the table was opened with another domain than the structure's")
     account = None if ledger is None else Ledger(ledger)
     curator = Curator(
-        engine, Budget.of(epsilon, delta), ledger=account, purpose=f"release of {party}"
+        engine,
+        Budget.of(epsilon, delta),
+        ledger=account,
+        purpose=f"release of {party}",
+        progress=progress,
     )
     leaves = count_leaves(curator, structure.trees)
     guarantee = curator.guarantee
@@ -134,8 +140,7 @@ def release_of(
     receipt: Receipt | None = None,
 ) -> PartyRelease:
     """A release of counts that were made for a structure."""
-    if not party.strip():
-        raise ValueError("a party has a name")
+    _check_name(party)
     return PartyRelease(
         party,
         structure.hash,
@@ -145,6 +150,11 @@ def release_of(
         guarantee,
         receipt,
     )
+
+
+def _check_name(party: str) -> None:
+    if not party.strip():
+        raise ValueError("a party has a name")
 
 
 def _counts(lists: Any) -> NDArray[np.int64]:

@@ -19,6 +19,8 @@ from frith.privacy.exact import float_at_least, float_root_at_least
 
 LEAST_SCALE = 2.0
 """Sums of discrete Gaussians narrower than this are too far from one."""
+MOST_SCALE = 10_000.0
+"""Counts are drawn one unit at a time, so a wider share of Laplace noise would take too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class LaplaceShare:
              the sum of `honest` shares is the difference of two geometric counts, P[k] proportional
              to q^|k|: discrete Laplace noise of that scale, whose claim is DiscreteLaplace's. What
              the other parties add is independent of it, hence post-processing.
-    Assumes  exact sampling, which `frith.privacy.polya` gives.
+    Assumes  exact sampling, which `frith.privacy.polya` gives, and OpenDP for a single share.
     Checked  tests/privacy/test_shares.py: the law by convolution, samples against it, and that one
              share fewer is rejected.
     """
@@ -51,6 +53,14 @@ class LaplaceShare:
         """Of one share: the central one over `honest`."""
         q = np.exp(-1 / self.scale)
         return float(2 * q / np.expm1(-1 / self.scale) ** 2) / self.honest
+
+    def check(self) -> None:
+        """Raise where drawing would take too long; all of the noise at once is drawn by OpenDP."""
+        if self.honest > 1 and self.scale > MOST_SCALE:
+            raise ValueError(
+                f"noise of scale {self.scale:.3g} is too wide to be drawn in exact shares; ask with "
+                "a delta, or for a larger epsilon, or add full noise at every party"
+            )
 
     def log_law(self, n: ArrayLike) -> NDArray[np.float64]:
         """log P[A = n] of one of the two counts, n at least 0."""

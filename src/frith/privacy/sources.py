@@ -51,13 +51,13 @@ class OpenDPSource:
     """Exact samplers with the operating system's entropy."""
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
-        if isinstance(noise, LaplaceShare):
+        if isinstance(noise, LaplaceShare) and noise.honest > 1:
             return np.asarray(sums + draw_shares(noise, sums.size).reshape(sums.shape))
-        measurement = _noise_measurement(isinstance(noise, DiscreteLaplace), noise.scale)
+        is_laplace = isinstance(noise, DiscreteLaplace | LaplaceShare)
+        measurement = _noise_measurement(is_laplace, noise.scale)
         flat = np.ascontiguousarray(sums, dtype=np.int64).reshape(-1)
         slices = [flat[i : i + _SLICE] for i in range(0, len(flat), _SLICE)]
-        with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-            parts = list(pool.map(measurement, slices))
+        parts = _mapped(measurement, slices, threads)
         noisy = np.array([v for part in parts for v in part], dtype=np.int64)
         return noisy.reshape(sums.shape)
 
@@ -95,6 +95,13 @@ class ExactSource:
     ) -> tuple[int, NDArray[np.int64]]:
         question = int(np.argmax(np.abs(differences).sum(axis=1)))
         return question, np.sign(differences[question])
+
+
+def _mapped(measurement: Any, slices: list[NDArray[np.int64]], threads: int) -> list[Any]:
+    if len(slices) < 2:  # a thread takes longer to start than a few numbers to draw
+        return [measurement(part) for part in slices]
+    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+        return list(pool.map(measurement, slices))
 
 
 @functools.lru_cache(maxsize=64)

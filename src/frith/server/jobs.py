@@ -28,7 +28,7 @@ from frith.server.members import get_member
 from frith.server.problems import FAILED, FAILED_FREE, Problem, not_found
 from frith.server.requests import DRY_RUN, Asked
 from frith.server.schema import Job, Journal, Member, Release
-from frith.server.spending import open_accounts, own_account, quote, require
+from frith.server.spending import open_accounts, quote, require
 from frith.server.tables import View, see
 
 QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
@@ -199,9 +199,10 @@ def describe(context: Context, session: Session, job: Job) -> dict[str, Any]:
 
 def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
     """The last entry of the analyst's own account about this job."""
-    entries = context.book(session).entries(request=job.id)
-    own = [e for e in entries if e.account.endswith(own_account("", job.member))]
-    return own[-1] if own else None
+    accounts = json.loads(job.accounts)
+    if not accounts:
+        return None
+    return context.book(session).entries(accounts[-1], job.id)[-1]
 
 
 def released(context: Context, session: Session, job: Job) -> Any:

@@ -24,6 +24,7 @@ from frith.server.members import get_member
 from frith.server.policies import Policy
 from frith.server.problems import Problem, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
+from frith.server.settings import PREFIX
 from frith.server.spending import open_accounts, set_budgets
 
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
@@ -121,6 +122,8 @@ def open_source(source: str, domain: Domain) -> Engine:
     """Open a source; `${NAME}` in it is read from the environment, so that no password is stored."""
 
     def value(match: re.Match[str]) -> str:
+        if match[1].startswith(PREFIX):
+            raise FormatError(f"the source names {match[1]}, and {PREFIX}... are the server's own")
         if match[1] not in os.environ:
             raise FormatError(f"the source names the variable {match[1]}, which is not set here")
         return os.environ[match[1]]

@@ -1,0 +1,71 @@
+"""The exact laws of choices, as logarithms: what each candidate's probability is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.audit.frozen import Exchange
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
+from frith.privacy.shares import GaussianShare, LaplaceShare
+
+SLACK = 1e-9
+"""How far a logarithm of a probability may be off by rounding."""
+
+
+def is_choice(exchange: Exchange) -> bool:
+    return not isinstance(
+        exchange.mechanism, DiscreteLaplace | DiscreteGaussian | LaplaceShare | GaussianShare
+    )
+
+
+def n_options(exchange: Exchange) -> int:
+    """How many outcomes a choice has; signs are part of the outcome."""
+    if isinstance(exchange.mechanism, SignChoice):
+        questions, labels = exchange.exact.shape
+        return int(questions * 3**labels)
+    return len(exchange.exact)
+
+
+def log_law(exchange: Exchange) -> NDArray[np.float64]:
+    """log P of every outcome of a choice: noisy max, or a question and signs."""
+    mechanism = exchange.mechanism
+    if isinstance(mechanism, SignChoice):
+        return np.array([log_probability(exchange, i) for i in range(n_options(exchange))])
+    scores = exchange.exact.astype(object)
+    logs = (scores - max(scores)).astype(np.float64) / mechanism.scale
+    if getattr(mechanism, "unit", "rho") == "rho":
+        return logs - _log_sum(logs)
+    return np.array([logs[i] + _log_flips(np.delete(logs, i)) for i in range(len(logs))])
+
+
+def _log_flips(others: NDArray[np.float64]) -> float:
+    """Permute-and-flip: the logarithm of the integral over t in [0, 1] of prod_j (1 - t p_j)."""
+    nodes, mass = np.polynomial.legendre.leggauss(len(others) // 2 + 1)
+    t = (nodes + 1) / 2
+    products = np.prod(1 - np.outer(t, np.exp(others)), axis=1)
+    return float(np.log(np.sum(mass / 2 * products)))
+
+
+def log_probability(exchange: Exchange, option: int) -> float:
+    """log P of one outcome of a choice."""
+    mechanism = exchange.mechanism
+    if not isinstance(mechanism, SignChoice):
+        return float(log_law(exchange)[option])
+    assert exchange.weights is not None
+    weights = mechanism.question_weights(exchange.exact, exchange.weights)
+    question, signs = sign_option(option, exchange.exact.shape[1])
+    a = exchange.exact[question] / mechanism.scale
+    normal = np.abs(a) + np.log1p(np.exp(-np.abs(a)) + np.exp(-2 * np.abs(a)))
+    return float(weights[question] - _log_sum(weights) + (signs * a - normal).sum())
+
+
+def sign_option(option: int, n_labels: int) -> tuple[int, NDArray[np.int64]]:
+    """The question and the signs that an outcome's number stands for."""
+    question, place = divmod(option, 3**n_labels)
+    signs = [place // 3**k % 3 - 1 for k in reversed(range(n_labels))]
+    return question, np.array(signs, dtype=np.int64)
+
+
+def _log_sum(logs: NDArray[np.float64]) -> float:
+    return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
