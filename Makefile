@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove peers accuracy compare bench setup java chromium clean
+.PHONY: demo test lint prove peers accuracy compare bench docs setup java chromium clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -52,5 +52,10 @@ bench: $(READY)  ## speed against limits and peers
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/levels.py
 
+docs: $(READY)  ## the guide as a site, in site/; its pictures are drawn from what was measured
+	$(BIN)/python benchmarks/guide_figures.py
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site

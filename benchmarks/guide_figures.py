@@ -21,7 +21,7 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 FLAGSHIP = "forest"
 NEEDS = {
-    "forest": ("the most accuracy, nothing to tune", "ForestClassifier"),
+    "forest": ("accuracy, and nothing to tune", "ForestClassifier"),
     "random-decision": (
         "one pass, batches that arrive later",
         "RandomDecisionForestClassifier",

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 SETS, VERTICAL_SET = ("nursery", "mushroom"), "votes"
-EPSILON, EPSILONS = "0.5", "inf 5 4 3 2 1 0.75 0.5 0.25 0.1 0.01".split()
+EPSILON = "0.5"
+EPSILONS = ("inf", "5", "4", "3", "2", "1", "0.75", "0.5", "0.25", "0.1", "0.01")
 PARTIES, COLLUDERS, FEW = (2, 4, 6, 8, 10), 1, 3
 WAYS = ("open", "secure", "scaled")
 VERTICAL = {
@@ -26,24 +27,25 @@ VERTICAL = {
 }  # what each forest's epsilon is divided by
 LEARNERS = {"gini": "0", "info-gain": "0", "c45": "0", "forest": "1e-6"}  # and their delta
 LEARNER_EPSILONS = ("0.5", "2")
-ENSEMBLES, RUNS, VOTES_TREES = 10, 3, 5
+ENSEMBLES, VERTICAL_ENSEMBLES, RUNS = 5, 10, 2
+VOTES_TREES = 5
 
 
 def main() -> None:
     options = common.parse_options("Accuracy of forests that several parties make together.")
-    ensembles, runs = (2, 1) if options.quick else (ENSEMBLES, RUNS)
+    repeats = (2, 2, 1) if options.quick else (ENSEMBLES, VERTICAL_ENSEMBLES, RUNS)
     sets = common.loadable((*SETS, VERTICAL_SET))
     if not sets:
         raise SystemExit("no table could be loaded")
-    jobs = [job for job in all_jobs(ensembles, runs) if job["set"] in sets]
+    jobs = [job for job in all_jobs(*repeats) if job["set"] in sets]
     path = options.out / "parties.csv"
     rows = common.run_jobs(jobs, score, path, options.resume)
     majority = {name: common.majority_accuracy(name, runs=1) for name in sets}
-    write_words(rows, majority, path.with_suffix(".md"), ensembles, runs)
+    write_words(rows, majority, path.with_suffix(".md"), repeats)
     plot(rows, majority, path.with_suffix(".png"))
 
 
-def all_jobs(ensembles: int, runs: int) -> Iterator[dict[str, Any]]:
+def all_jobs(ensembles: int, vertical_ensembles: int, runs: int) -> Iterator[dict[str, Any]]:
     def job(part: str, name: str, learner: str, way: str, m: int, epsilon: str, n: int) -> Any:
         return {
             "part": part, "set": name, "learner": learner, "way": way, "parties": m,
@@ -56,6 +58,7 @@ def all_jobs(ensembles: int, runs: int) -> Iterator[dict[str, Any]]:
             for m in PARTIES:
                 for way in WAYS:
                     yield job("horizontal", name, "random-decision", way, m, EPSILON, n)
+    for n in range(vertical_ensembles):
         for epsilon in EPSILONS:
             for way in VERTICAL:
                 yield job("vertical", VERTICAL_SET, "random-decision", way, 2, epsilon, n)
@@ -173,8 +176,9 @@ def tree_forest(job: dict[str, Any], X: Any, y: Any, domain: Any, epsilon: Any) 
 
 
 def write_words(
-    rows: pd.DataFrame, majority: dict[str, float], path: Path, ensembles: int, runs: int
+    rows: pd.DataFrame, majority: dict[str, float], path: Path, repeats: tuple[int, int, int]
 ) -> None:
+    ensembles, vertical_ensembles, runs = repeats
     parts = [
         "# Accuracy of forests that several parties make together\n",
         "Accuracies in percent, with Student's interval for their mean. One accuracy is the mean over "
@@ -183,7 +187,7 @@ def write_words(
         "Made by `python benchmarks/parties.py`; every accuracy is in parties.csv.\n",
         "![accuracy by number of parties and by epsilon](parties.png)\n",
         *horizontal_words(rows[rows["part"] == "horizontal"], majority, ensembles),
-        *vertical_words(rows[rows["part"] == "vertical"], majority, ensembles),
+        *vertical_words(rows[rows["part"] == "vertical"], majority, vertical_ensembles),
         *learner_words(rows[rows["part"] == "learners"], runs),
     ]
     path.write_text("\n".join(parts), encoding="utf-8")
@@ -200,13 +204,13 @@ def horizontal_words(rows: pd.DataFrame, majority: dict[str, float], ensembles: 
         "times the variance of one curator's noise. *Secure*: parties hide their counts under masks "
         f"and add shares of noise, for {COLLUDERS} colluder: m / (m - 1) times that variance. *Same "
         "variance, pooled*: one curator with all records and noise of that variance. The last column "
-        "is secure less pooled, ensemble by ensemble: an interval that holds 0 means no difference "
-        "was seen.\n",
+        "is the difference of those two, ensemble by ensemble: an interval that holds 0 means that "
+        "none was seen.\n",
     ]
     for name, group in rows.groupby("set", sort=False):
         pooled = mean_of(group[group["way"] == "pooled"])
         table = [horizontal_row(m, part) for m, part in group.groupby("parties") if m > 1]
-        head = ("parties", "open", "secure", "same variance, pooled", "secure less pooled")
+        head = ("parties", "open", "secure", "same variance, pooled", "secure less that")
         parts += [
             f"### {name.capitalize()}\n",
             f"Predicting the majority label scores {100 * majority[name]:.1f}; one curator with all "
@@ -227,7 +231,7 @@ def vertical_words(rows: pd.DataFrame, majority: dict[str, float], ensembles: in
     if rows.empty:
         return []
     table = [
-        [epsilon, *(mean_of(part[part["way"] == way]) for way in VERTICAL)]
+        [f"{float(epsilon):g}", *(mean_of(part[part["way"] == way]) for way in VERTICAL)]
         for epsilon, part in rows.groupby("epsilon", sort=False)
     ]
     return [
@@ -249,7 +253,7 @@ def learner_words(rows: pd.DataFrame, runs: int) -> list[str]:
     table = []
     for (name, learner, epsilon), part in rows.groupby(["set", "learner", "epsilon"], sort=False):
         delta = LEARNERS[learner]
-        budget = epsilon if delta == "0" else f"{epsilon}, delta {delta}"
+        budget = f"{float(epsilon):g}" + ("" if delta == "0" else f", delta {delta}")
         cells = [mean_of(part[part["way"] == way]) for way in ("pooled", "open", "secure")]
         table.append([f"{name}, {learner}", budget, *cells])
     return [
@@ -288,7 +292,13 @@ def plot(rows: pd.DataFrame, majority: dict[str, float], path: Path) -> None:
     for axis, name in zip(axes, majority, strict=True):
         group = rows[(rows["set"] == name) & (rows["part"] != "learners")]
         (plot_vertical if name == VERTICAL_SET else plot_horizontal)(axis, group)
-        axis.axhline(100 * majority[name], color="#aaaaaa", linestyle=":", linewidth=1)
+        axis.axhline(
+            100 * majority[name],
+            color="#aaaaaa",
+            linestyle=":",
+            linewidth=1,
+            label="majority label",
+        )
         axis.legend(frameon=False)
     common.save(figure, path)
 
@@ -298,12 +308,13 @@ def plot_horizontal(axis: Any, group: pd.DataFrame) -> None:
         draw_line(axis, group[group["way"] == way], "parties", NAMES[way], LINES[way])
     pooled = 100 * group[group["way"] == "pooled"]["accuracy"].mean()
     axis.axhline(pooled, color=common.INK, linestyle="--", linewidth=1, label="pooled")
+    axis.set_xticks(PARTIES)
     axis.set_xlabel(f"parties m (epsilon {EPSILON})")
 
 
 def plot_vertical(axis: Any, group: pd.DataFrame) -> None:
-    places = {e: i for i, e in enumerate(EPSILONS)}
-    group = group.assign(place=group["epsilon"].astype(str).map(places))
+    places = {float(e): i for i, e in enumerate(EPSILONS)}
+    group = group.assign(place=group["epsilon"].astype(float).map(places))
     for way, color in zip(VERTICAL, (common.INK, common.GUIDE, common.LINE), strict=True):
         draw_line(axis, group[group["way"] == way], "place", way, color)
     inverse = ["0" if e == "inf" else f"{round(1 / float(e), 2):g}" for e in EPSILONS]

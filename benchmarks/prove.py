@@ -92,6 +92,12 @@ STEPS = (
         "results/rdt_updates.md",
     ),
     Step(
+        "parties",
+        "Forests of 2 to 10 parties beside those of one curator: open and secure sums, vertical parts.",
+        (PYTHON, "benchmarks/parties.py"),
+        "results/parties.md",
+    ),
+    Step(
         "papers",
         "The papers' tables again, in sound and published form, and which of their claims hold.",
         (PYTHON, "benchmarks/papers.py"),

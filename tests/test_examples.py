@@ -49,3 +49,27 @@ def test_a_tour_of_a_server_needs_a_token():
     done = run("client.py", "http://127.0.0.1:1")
     assert done.returncode != 0
     assert "no token" in done.stderr
+
+
+def test_three_hospitals_make_one_forest():
+    began = time.monotonic()
+    done = run("hospitals.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - began < 60
+    assert done.stderr == ""
+    for words in (
+        "structure.json: 10 trees",
+        "north.json: ",
+        "epsilon=0.5 differential privacy",
+        "share of harbor: epsilon=0.5",
+        "refused: the release of harbor is of another structure",
+        "refused: the release of north is given twice",
+        "refused: the release of south was changed",
+        "3/2 of the variance",
+        "assumes: the 3 parties follow the protocol, and at most 1 of them",
+        "north: 1 of 2.0 left, after release of north 0.5, secure sum 0.5",
+        "harbor: 0.5 of 2.0 left",
+    ):
+        assert words in done.stdout, words
+    found = dict(re.findall(r"^  (all .*?) +accuracy (\S+)", done.stdout, re.MULTILINE))
+    assert set(found) == {"all three, open", "all three, secure", "all records in one place"}

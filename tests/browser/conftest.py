@@ -17,7 +17,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-_SECONDS = 60
+_SECONDS = 180
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from frith import Forest
 from frith.learners import BY_NAME
 
+pytestmark = pytest.mark.xdist_group("browser")  # one server, one browser
 PHONE = {"width": 375, "height": 780}
 DESK = {"width": 1200, "height": 860}
 
@@ -18,7 +19,7 @@ class Browsing:
     def __init__(self, page, url, shots):
         self.page, self._url, self._shots = page, url, shots
         self.complaints, self.seen = [], []
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("response", self._response)

@@ -1,6 +1,7 @@
 """The whole life of a request over the API: what is said, and what the ledger then holds."""
 
 import json
+import threading
 import time
 from fractions import Fraction
 
@@ -172,12 +173,24 @@ def test_masking_leaves_sources_without_a_password_alone():
 
 
 def test_a_source_that_does_not_answer_holds_up_no_other_writer(house, small, monkeypatch):
+    others = []
+
     def slow(source, domain):
-        assert said(house.analyst.ask(house.table), 202)
+        other = threading.Thread(target=house.analyst.ask, args=(house.table,))
+        other.start()
+        other.join(10)
+        others.append("waits" if other.is_alive() else "is served")
         return tables.open_table(source, domain)
 
     monkeypatch.setattr(tables, "open_source", slow)
     said(house.curator.post("/v1/tables", json=small), 201)
+    said(
+        house.curator.post(
+            "/v1/tables/small/batches", json={"name": "b", "source": small["source"]}
+        ),
+        201,
+    )
+    assert set(others) == {"is served"}
 
 
 # -- training --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from frith.server.schema import Job, Journal, Release
 
 pytestmark = pytest.mark.xdist_group("faults")
 FULL = os.environ.get("FRITH_FULL") == "1"
-ROUNDS = 100 if FULL else 4
+ROUNDS = 100 if FULL else 2
 CLIENTS = 3
 LEARNERS = ("random-decision", "gini", "forest")
 

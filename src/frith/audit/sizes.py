@@ -13,6 +13,7 @@ class Size:
     worlds      random pairs that are replayed
     tables      small tables whose output laws are compared
     paths       the most choices that are enumerated for one subject
+    runs        of a subject along its paths, about, for one kind of small table
     fits        of each of two neighbors
     canaries    records that are in the table or not by a coin
     """
@@ -22,9 +23,14 @@ class Size:
     worlds: int
     tables: int
     paths: int
+    runs: int
     fits: int
     canaries: int
 
 
-QUICK = Size("quick", draws=3_000, worlds=6, tables=24, paths=60, fits=200, canaries=200)
-FULL = Size("full", draws=100_000, worlds=300, tables=150, paths=600, fits=5_000, canaries=2_000)
+QUICK = Size(
+    "quick", draws=3_000, worlds=6, tables=20, paths=40, runs=250, fits=160, canaries=800
+)
+FULL = Size(
+    "full", draws=50_000, worlds=200, tables=120, paths=600, runs=6_000, fits=4_000, canaries=4_000
+)

@@ -107,7 +107,7 @@ def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
     ]
     if len(tables) <= count:
         return tables
-    few = 1 + len(kinds) // 3
+    few = 1 + min(len(kinds), count) // 3
     picked = np.random.default_rng(0).choice(len(tables), count - few, replace=False)
     return [*tables[:few], *(tables[i] for i in sorted(picked))]
 
@@ -255,19 +255,20 @@ def audit_small_world(subject: Subject, budget: Budget, size: Size) -> Outcome:
 def _compare_world(
     subject: Subject, budget: Budget, size: Size, domain: Domain, worst: Worst
 ) -> None:
-    known = set(small_tables(domain, size.tables))
-    pairs = [(t, less) for t in sorted(known) for less in neighbors_of(t, known)]
-    invents = (arbitrary_releases(1, 8), constant_releases(150))
-    for invent in invents:
-        first = as_frame(max(known, key=len), domain)
+    """All neighbors among some small tables; the more paths there are, the fewer tables."""
+    for invent in (arbitrary_releases(1, 8), constant_releases(150)):
+        first = as_frame(small_tables(domain, 1_000)[-1], domain)
         scripts = [p.script for p in all_paths(subject, first, domain, budget, invent, size.paths)]
+        known = set(small_tables(domain, min(size.tables, max(6, size.runs // len(scripts)))))
+        pairs = [(t, less) for t in sorted(known) for less in neighbors_of(t, known)]
         laws = {}
         for table in known:
             frame = as_frame(table, domain)
             runs = (run_path(subject, frame, domain, budget, invent, s) for s in scripts)
             laws[table] = {path.script: path for path in runs}
         for table, less in pairs:
-            worst.add(compare_paths(list(laws[table].values()), laws[less], budget.unit), table, less)
+            found = compare_paths(list(laws[table].values()), laws[less], budget.unit)
+            worst.add(found, table, less)
 
 
 @dataclass

@@ -1,0 +1,99 @@
+"""The ladder: every rung over a learner, or over the known flaws."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from frith.audit.black_box import RUNG as BLACK_BOX
+from frith.audit.black_box import audit_black_box
+from frith.audit.canaries import RUNG as CANARIES
+from frith.audit.canaries import audit_canaries
+from frith.audit.known_bad import FLAWS, Flaw
+from frith.audit.outcomes import Outcome, Report, timed
+from frith.audit.replays import RUNG as REPLAY
+from frith.audit.replays import audit_replay
+from frith.audit.samplers import RUNG as SAMPLERS
+from frith.audit.samplers import audit_samplers, audit_sources
+from frith.audit.sizes import QUICK, Size
+from frith.audit.small_world import RUNG as SMALL_WORLD
+from frith.audit.small_world import audit_small_world
+from frith.audit.subjects import PARTS, SOUND, Subject
+from frith.privacy.budget import Budget
+
+Rung = Callable[[Subject, Budget, Size], Outcome]
+Say = Callable[[str], None]
+
+RUNGS: dict[str, Rung] = {
+    SAMPLERS: audit_samplers,
+    REPLAY: audit_replay,
+    SMALL_WORLD: audit_small_world,
+    BLACK_BOX: audit_black_box,
+    CANARIES: audit_canaries,
+}
+"""The rungs, from what is checked closest to the noise to what an analyst sees."""
+
+
+def audit_learner(
+    name: str,
+    budget: Budget,
+    size: Size = QUICK,
+    rungs: Sequence[str] = tuple(RUNGS),
+    say: Say = lambda text: None,
+) -> Report:
+    """Every form of a learner on every rung. Finding nothing proves nothing."""
+    if name not in SOUND:
+        raise ValueError(f"there is no learner {name!r}; there are {', '.join(SOUND)}")
+    outcomes = []
+    for subject, rung in _work(name, rungs):
+        say(f"{subject.name}: {rung}")
+        outcomes.append(timed(functools.partial(RUNGS[rung], subject, budget, size)))
+    return Report(name, budget, size.name, tuple(outcomes))
+
+
+def audit_noise(size: Size = QUICK) -> Report:
+    """Every mechanism's sampler, also those that no learner uses alone."""
+    return Report("noise", Budget.of(1), size.name, (timed(lambda: audit_sources(size)),))
+
+
+def _work(name: str, rungs: Sequence[str]) -> Iterator[tuple[Subject, str]]:
+    for rung in rungs:
+        for subject in SOUND[name]:
+            yield subject, rung
+        if name == "forest" and rung in (SAMPLERS, SMALL_WORLD):
+            yield from ((part, rung) for part in PARTS)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the ladder found about a flaw and about its sound twin."""
+
+    flaw: Flaw
+    bad: Report
+    sound: Report
+
+    @property
+    def flagged_on(self) -> tuple[str, ...]:
+        return tuple(o.rung for o in self.bad.outcomes if o.failed)
+
+
+def audit_flaw(
+    flaw: Flaw,
+    budget: Budget,
+    size: Size = QUICK,
+    rungs: Sequence[str] = tuple(RUNGS),
+    say: Say = lambda text: None,
+) -> Verdict:
+    """A flaw and its twin on the same rungs; fits of these small learners are cheap, so more."""
+    size = replace(size, fits=max(size.fits, 400))
+    reports = []
+    for subject in (flaw.bad, flaw.sound):
+        say(subject.name)
+        runs = [timed(functools.partial(RUNGS[rung], subject, budget, size)) for rung in rungs]
+        reports.append(Report(subject.name, budget, size.name, tuple(runs)))
+    return Verdict(flaw, *reports)
+
+
+def all_flaws() -> tuple[Flaw, ...]:
+    return FLAWS
