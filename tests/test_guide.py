@@ -24,7 +24,6 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from frith.ledger import ledger
 from frith.server.sample import fill
 from frith.server.serve import open_context
 from frith.server.settings import Settings
@@ -115,12 +114,10 @@ def demo(tmp_path_factory):
 def reader(tmp_path, monkeypatch):
     """A reader in an empty folder, with no server yet."""
     monkeypatch.chdir(tmp_path)
-    ledger._database.cache_clear()  # every page has a budget.db of its own
     for name in [n for n in os.environ if n.startswith("FRITH_") and n != "FRITH_DATA"]:
         monkeypatch.delenv(name)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    yield Reader(tmp_path, {**os.environ, "PATH": path, "COLUMNS": "120"})
-    ledger._database.cache_clear()
+    return Reader(tmp_path, {**os.environ, "PATH": path, "COLUMNS": "120"})
 
 
 @pytest.mark.parametrize(

@@ -135,3 +135,13 @@ def test_the_error_survives_pickling():
     error = BudgetExceeded("x", requested=Fraction(1, 2), remaining=Fraction(1, 3))
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.requested) == (str(error), error.requested)
+
+
+def test_a_path_means_the_folder_one_is_in(tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        Ledger.create("budget.db", epsilon=1)
+    Ledger("budget.db").charge(Budget.of(1), "there")
+    monkeypatch.chdir(tmp_path / "here")
+    assert Ledger("budget.db").spent == 0

@@ -189,7 +189,7 @@ def test_counts_follow_their_law_and_not_that_of_another_party_count(parameters)
     draws = polya.draw_counts(share.scale, share.honest, 50_000)
     assert draws.min() == 0
     assert fits_law(draws, on_counts(share))
-    assert not fits_law(draws, on_counts(LaplaceShare(*parameters[:2], share.honest + 1)))
+    assert not fits_law(draws, on_counts(LaplaceShare(*parameters[:2], 2 * share.honest)))
 
 
 def on_counts(share):

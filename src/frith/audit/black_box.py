@@ -38,7 +38,7 @@ def audit_black_box(
     subject: Subject, budget: Budget, size: Size, pairs: Sequence[Pair] | None = None
 ) -> Outcome:
     """The largest bound over hard pairs; each has its part of the error."""
-    pairs = [*hard_pairs(), *hard_pairs(person=True)] if pairs is None else pairs
+    pairs = [*hard_pairs(person=True), *hard_pairs()][: size.pairs] if pairs is None else pairs
     found = [_audit_pair(subject, budget, size.fits, pair, len(pairs)) for pair in pairs]
     best = max(range(len(pairs)), key=lambda i: (found[i][1].epsilon, found[i][0].epsilon))
     shown, sure = found[best]
@@ -60,7 +60,7 @@ def _audit_pair(
     sides = [_outcomes(subject, budget, engine, engines, fits, read) for engine in engines]
     delta = float(budget.delta)
     errors = ((1 - CONFIDENCE) / tries, FALSE_FAILURE / tries)
-    first, second = (lower_bound(*sides, delta, 1 - e, read.names) for e in errors)
+    first, second = (lower_bound(sides[0], sides[1], delta, 1 - e, read.names) for e in errors)
     return first, second
 
 

@@ -72,7 +72,7 @@ def canary_world(m: int) -> tuple[Domain, pd.DataFrame]:
     """A value of its own for every canary, and all canaries of one label."""
     names = tuple(f"c{i}" for i in range(m))
     domain = Domain(
-        [Categorical("canary", names)], Categorical("label", ("no", "yes")), records=m // 2
+        (Categorical("canary", names),), Categorical("label", ("no", "yes")), records=m // 2
     )
     return domain, pd.DataFrame({"canary": names, "label": "yes"})
 
@@ -85,7 +85,9 @@ def guess(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.i
     return guesses
 
 
-def audit_canaries(subject: Subject, budget: Budget, size: Size, seed: int | None = None) -> Outcome:
+def audit_canaries(
+    subject: Subject, budget: Budget, size: Size, seed: int | None = None
+) -> Outcome:
     """One fit on about half of the canaries, and what its forest gives away about each."""
     domain, canaries = canary_world(size.canaries)
     rng = np.random.default_rng(seed)

@@ -47,7 +47,9 @@ class Event:
         column = outcomes[:, self.feature]
         if self.relation == "at least":
             return np.asarray(column >= self.number)
-        return np.asarray(column <= self.number if self.relation == "at most" else column == self.number)
+        return np.asarray(
+            column <= self.number if self.relation == "at most" else column == self.number
+        )
 
 
 def lower_bound(
@@ -61,7 +63,7 @@ def lower_bound(
     width = max(first.shape[1], second.shape[1])
     first, second = (_padded(side, width) for side in (first, second))
     searched, held = _with_scores(first[0::2], second[0::2], first[1::2], second[1::2])
-    event = _best_event(*searched, delta)
+    event = _best_event(searched[0], searched[1], delta)
     if event is None:
         return Bound(0.0, "no event")
     a, b = (event.happens(side) for side in held)
@@ -121,14 +123,15 @@ def _log_ratios(
     """Bins between quantiles, and the logarithm of how much likelier each is on the first side."""
     both = np.concatenate([a, b])
     edges = np.unique(np.quantile(both, np.linspace(0.05, 0.95, _BINS - 1), method="nearest"))
-    counts = [np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(edges) + 1) for x in (a, b)]
+    counts = [
+        np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(edges) + 1)
+        for x in (a, b)
+    ]
     shares = [(c + 1) / (c.sum() + len(c)) for c in counts]
     return edges, np.log(shares[0] / shares[1])
 
 
-def _best_event(
-    a: NDArray[np.float64], b: NDArray[np.float64], delta: float
-) -> Event | None:
+def _best_event(a: NDArray[np.float64], b: NDArray[np.float64], delta: float) -> Event | None:
     """The event of the largest bound on the half that is searched, by Wilson's quicker interval."""
     events = list(_events(a, b))
     if not events:
@@ -144,9 +147,7 @@ def _best_event(
     return events[best] if ratios[best] > 1 else None
 
 
-def _wilson(
-    hits: NDArray[np.float64], of: NDArray[np.int64], side: float
-) -> NDArray[np.float64]:
+def _wilson(hits: NDArray[np.float64], of: NDArray[np.int64], side: float) -> NDArray[np.float64]:
     p, z2 = hits / of, _NORMAL**2
     spread = _NORMAL * np.sqrt(p * (1 - p) / of + z2 / (4 * of**2))
     return np.asarray((p + z2 / (2 * of) + side * spread) / (1 + z2 / of))

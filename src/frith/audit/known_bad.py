@@ -146,7 +146,7 @@ class HalfScaleCurator(UnsoundCurator):
 class OneTreeCharged(LeafCounts):
     """Several trees at the price of one: noise at a third of the scale for three trees."""
 
-    l1 = l2_squared = 1  # type: ignore[assignment]
+    l1 = l2_squared = 1
 
 
 class OneTreeLeaves(Leaves):
@@ -184,7 +184,7 @@ class CumulatedCuts(RootTables):
 class DealtByPosition(LeafCounts):
     """Each row is in one tree, the row's place says which: charged as if trees were disjoint."""
 
-    l1 = l2_squared = 1  # type: ignore[assignment]
+    l1 = l2_squared = 1
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         tree_of_row = np.arange(len(batch)) * self.trees.n_trees // max(1, len(batch))
@@ -270,7 +270,7 @@ class OccupiedCurator(UnsoundCurator):
 def open_with_own_domain(table: Any, domain: Domain) -> Engine:
     """Values and labels as they occur in the table, and nothing declared."""
     seen = {n: tuple(sorted({str(v) for v in table[n]})) or ("none",) for n in table.columns}
-    own = [Categorical(a.name, seen[a.name]) for a in domain.attributes]
+    own = tuple(Categorical(a.name, seen[a.name]) for a in domain.attributes)
     label = Categorical(domain.label.name, seen[domain.label.name])
     return open_in_memory(table.astype(str), Domain(own, label, records=domain.records))
 
@@ -290,7 +290,9 @@ class UnchargedScores(Leaves):
         layout = Layout(curator.domain, equal_width_cuts(curator.domain, 4))
         last = len(curator.domain.attributes) - 1
         tried = [bin_tree(layout, a)[0] for a in (min(1, last), 0)]
-        right = [curator.exact_counts(LeafCounts(t, curator.domain)).max(axis=1).sum() for t in tried]
+        right = [
+            curator.exact_counts(LeafCounts(t, curator.domain)).max(axis=1).sum() for t in tried
+        ]
         return tried[int(np.argmax(right))]
 
 
@@ -319,7 +321,7 @@ class RowOrderEngine(MemoryEngine):
     """Of each person the first m records in the order of the file."""
 
     @property
-    def _encoded(self) -> Batch:  # type: ignore[override]
+    def _encoded(self) -> Batch:
         assert self.domain.person is not None
         batch, digests = encode_with_persons(self._columns, self.domain)
         seen: dict[bytes, int] = {}
@@ -368,7 +370,7 @@ def _flaw(
     )  # fmt: skip
 
 
-R, S, B, N, C = "replay", "small world", "black box", "samplers", "canaries"
+N, R, S, B, C = "samplers", "replay", "small world", "black box", "canaries"
 
 FLAWS: tuple[Flaw, ...] = (
     _flaw(
@@ -378,15 +380,15 @@ FLAWS: tuple[Flaw, ...] = (
     ),
     _flaw(
         "noise at half scale", "a slip in a sampler", lambda: Leaves(height=1),
-        lambda: Leaves(height=1), (N, B), HalfScaleCurator,
+        lambda: Leaves(height=1), (N, B, C), HalfScaleCurator,
     ),
     _flaw(
         "several trees charged as one", "a slip in a sensitivity", lambda: OneTreeLeaves(3),
-        lambda: Leaves(3), (R, S, B),
+        lambda: Leaves(3), (R, S, C),
     ),
     _flaw(
         "per-attribute tables charged once", "C4.5 as published; PrivaTree before 2023",
-        TablesChargedOnce, RootTables, (R, S, B),
+        TablesChargedOnce, RootTables, (R, S),
     ),
     _flaw(
         "C4.5 as published", "Shang, Zhao, Shu and Liu 2019",
@@ -394,22 +396,22 @@ FLAWS: tuple[Flaw, ...] = (
         (R, S, B), PublishedCurator,
     ),
     _flaw("cumulated cuts charged once", "a histogram of counts up to each cut", CumulatedCuts,
-          RootTables, (R, S, B)),
+          RootTables, (R, S)),
     _flaw("rows dealt to trees by position", "diffprivlib 0.6.6", lambda: RowsByPosition(4, 1),
-          lambda: Leaves(4, 1), (R, S, B)),
+          lambda: Leaves(4, 1), (R, S)),
     _flaw("exact number of records in the model", "DP-EBM; random forests of 2012 and 2015",
           ExactSize, Leaves, (R, S, B)),
-    _flaw("noise seeds kept in the model", "diffprivlib 0.6.6", SeedsKept, Leaves, (R, B),
+    _flaw("noise seeds kept in the model", "diffprivlib 0.6.6", SeedsKept, Leaves, (R, S, B),
           SeededCurator),
     _flaw("only occupied leaves noised", "DP-EBM's categories; histograms by GROUP BY", Leaves,
-          Leaves, (R, S, B), OccupiedCurator),
+          Leaves, (R, S, B, C), OccupiedCurator),
     _flaw("domain from the data", "most packages, some with a warning", Leaves, Leaves, (R, S, B),
           open=open_with_own_domain),
     _flaw("stopping on exact purity", "C4.5 as published; PrivaTree before 2023", ExactPurity,
           Leaves, (R, S, B)),
     _flaw("uncharged scores", "searches by exact scores; servers that return them", UnchargedScores,
           lambda: Leaves(height=1), (R, S, B)),
-    _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S, B)),
+    _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S)),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=open_by_row_order),
 )  # fmt: skip

@@ -86,7 +86,7 @@ def audit_flaw(
     say: Say = lambda text: None,
 ) -> Verdict:
     """A flaw and its twin on the same rungs; fits of these small learners are cheap, so more."""
-    size = replace(size, fits=max(size.fits, 400))
+    size = replace(size, fits=max(size.fits, 400), pairs=7)
     reports = []
     for subject in (flaw.bad, flaw.sound):
         say(subject.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,9 +41,15 @@ def log_law(exchange: Exchange) -> NDArray[np.float64]:
     return np.array([logs[i] + _log_flips(np.delete(logs, i)) for i in range(len(logs))])
 
 
+@functools.lru_cache(maxsize=64)
+def _gauss(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    nodes, mass = np.polynomial.legendre.leggauss(count)
+    return nodes, mass
+
+
 def _log_flips(others: NDArray[np.float64]) -> float:
     """Permute-and-flip: the logarithm of the integral over t in [0, 1] of prod_j (1 - t p_j)."""
-    nodes, mass = np.polynomial.legendre.leggauss(len(others) // 2 + 1)
+    nodes, mass = _gauss(len(others) // 2 + 1)
     t = (nodes + 1) / 2
     products = np.prod(1 - np.outer(t, np.exp(others)), axis=1)
     return float(np.log(np.sum(mass / 2 * products)))

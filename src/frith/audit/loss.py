@@ -8,6 +8,7 @@ Losses are rounded up to a grid, so delta can only come out too large.
 from __future__ import annotations
 
 import functools
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +55,9 @@ def _single(scale: float, move: int) -> tuple[NDArray[np.float64], int]:
     chance = np.exp(-(k**2) / (2 * scale**2))
     chance /= np.exp(_gaussian(scale).log_law(0) * -1)
     steps = np.ceil((move**2 - 2 * move * k) / (2 * scale**2) / GRID).astype(np.int64)
-    law = np.bincount(steps - steps.min(), weights=chance)
+    law = np.bincount(steps - steps.min(), weights=chance).astype(np.float64)
     return law, int(steps.min())
 
 
 def _gaussian(scale: float) -> DiscreteGaussian:
-    from fractions import Fraction
-
     return DiscreteGaussian(1 / (2 * Fraction(scale) ** 2), 1)

@@ -39,11 +39,11 @@ class Pair:
 
 def hard_domain(person: bool = False, records: int | None = 24) -> Domain:
     """Two categories, a number and two labels."""
-    attributes = [
+    attributes = (
         Categorical("color", ("red", "green", "blue")),
         Categorical("round", ("no", "yes")),
         Numeric("size", 0, 8, cells=8),
-    ]
+    )
     who = Person(WHO, 2) if person else None
     return Domain(attributes, Categorical("good", ("no", "yes")), records=records, person=who)
 
@@ -69,7 +69,10 @@ def hard_pairs(person: bool = False) -> list[Pair]:
     nearly = pd.concat([_rows(("red", "no", 1.0, "no"), 23), _rows(("red", "no", 1.0, "yes"), 1)])
     tables = [("lone", lone, 12), ("first", mixed, 0), ("single", same[:1], 0)]
     tables.append(("nearly pure", nearly.reset_index(drop=True), 23))
-    tables += [("tied", _tied(), 20), ("leading", mixed.iloc[[0, 1, 2, 4]].reset_index(drop=True), 0)]
+    tables += [
+        ("tied", _tied(), 20),
+        ("leading", mixed.iloc[[0, 1, 2, 4]].reset_index(drop=True), 0),
+    ]
     return [Pair(name, domain, t, t.drop(index=i)) for name, t, i in tables]
 
 
@@ -97,7 +100,7 @@ def _persons() -> Pair:
 
 def random_domain(rng: np.random.Generator) -> Domain:
     """One to four attributes of few values, one to three labels, records or persons."""
-    attributes = [_random_attribute(f"a{i}", rng) for i in range(rng.integers(1, 5))]
+    attributes = tuple(_random_attribute(f"a{i}", rng) for i in range(rng.integers(1, 5)))
     label = Categorical("label", tuple(f"l{i}" for i in range(rng.integers(1, 4))))
     who = Person(WHO, int(rng.integers(1, 4))) if rng.random() < 0.4 else None
     declared = [None, 0, 8, 300, 5_000][rng.integers(5)]
@@ -107,7 +110,9 @@ def random_domain(rng: np.random.Generator) -> Domain:
 def _random_attribute(name: str, rng: np.random.Generator) -> Attribute:
     if rng.random() < 0.4:
         low = float(rng.integers(-3, 3))
-        return Numeric(name, low, low + 4, cells=int(rng.integers(2, 9)), missing=rng.random() < 0.5)
+        return Numeric(
+            name, low, low + 4, cells=int(rng.integers(2, 9)), missing=rng.random() < 0.5
+        )
     values = tuple(f"v{i}" for i in range(rng.integers(1, 6)))
     return Categorical(name, values, missing=values[-1] if rng.random() < 0.5 else None)
 

@@ -74,8 +74,8 @@ def replay(
 ) -> Replay:
     """Replay `learner` on two neighboring tables under the same invented releases."""
     subject = Subject("this learner", lambda: learner)
-    traces = (observe(subject, engine, budget, invent) for engine in (table, neighbor))
-    return compare(*traces, budget)
+    first, second = (observe(subject, engine, budget, invent) for engine in (table, neighbor))
+    return compare(first, second, budget)
 
 
 def observe(
@@ -119,11 +119,15 @@ def _differences(first: Trace, second: Trace) -> list[str]:
     one, other = first.exchanges, second.exchanges
     checks = [
         ("the number of questions", len(one), len(other)),
-        ("the shapes of the questions", [e.exact.shape for e in one], [e.exact.shape for e in other]),
+        (
+            "the shapes of the questions",
+            [e.exact.shape for e in one],
+            [e.exact.shape for e in other],
+        ),
         ("the mechanisms", [e.mechanism for e in one], [e.mechanism for e in other]),
     ]
     names = sorted({*first.public, *second.public})
-    checks += [(name, first.public.get(name), second.public.get(name)) for name in names]  # type: ignore[list-item]
+    checks += [(name, first.public.get(name), second.public.get(name)) for name in names]
     return [name for name, a, b in checks if a != b]
 
 

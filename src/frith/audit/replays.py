@@ -86,7 +86,13 @@ def _replay_places(subject: Subject, budget: Budget, size: Size, tally: Tally) -
 
 
 def _compare_place(
-    subject: Subject, budget: Budget, pair: Pair, open_: Open, invent: Invent, name: str, tally: Tally
+    subject: Subject,
+    budget: Budget,
+    pair: Pair,
+    open_: Open,
+    invent: Invent,
+    name: str,
+    tally: Tally,
 ) -> None:
     here = observe(subject, subject.open(pair.table, pair.domain), budget, invent)
     there = observe(subject, open_(pair.neighbor, pair.domain), budget, invent)

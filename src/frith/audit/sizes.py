@@ -14,6 +14,7 @@ class Size:
     tables      small tables whose output laws are compared
     paths       the most choices that are enumerated for one subject
     runs        of a subject along its paths, about, for one kind of small table
+    pairs       of hard neighbors that are fitted
     fits        of each of two neighbors
     canaries    records that are in the table or not by a coin
     """
@@ -24,13 +25,22 @@ class Size:
     tables: int
     paths: int
     runs: int
+    pairs: int
     fits: int
     canaries: int
 
 
 QUICK = Size(
-    "quick", draws=3_000, worlds=6, tables=20, paths=40, runs=250, fits=160, canaries=800
+    "quick", draws=2_000, worlds=6, tables=16, paths=40, runs=60, pairs=3, fits=150, canaries=800
 )
 FULL = Size(
-    "full", draws=50_000, worlds=200, tables=120, paths=600, runs=6_000, fits=4_000, canaries=4_000
+    "full",
+    draws=50_000,
+    worlds=200,
+    tables=120,
+    paths=600,
+    runs=6_000,
+    pairs=7,
+    fits=4_000,
+    canaries=4_000,
 )

@@ -36,6 +36,7 @@ from frith.audit.replay import loss_of, observe
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain, Numeric, Person
+from frith.engines.base import Engine
 from frith.privacy.budget import Budget
 from frith.privacy.mechanisms import SignChoice
 from frith.privacy.sources import Choice
@@ -91,7 +92,7 @@ class TooManyPaths(Exception):
 
 def small_domain(person: bool, n_labels: int) -> Domain:
     """Two values, a number of three cells, and labels: few records, and every kind of split."""
-    attributes = [Categorical("a", ("0", "1")), Numeric("b", 0, 3, cells=3)]
+    attributes = (Categorical("a", ("0", "1")), Numeric("b", 0, 3, cells=3))
     label = Categorical("label", tuple(str(k) for k in range(n_labels)))
     return Domain(attributes, label, records=4, person=Person(WHO, 1) if person else None)
 
@@ -101,10 +102,8 @@ def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
     numbers = range(_KINDS * domain.n_labels)
     kinds: list[Unit] = [(i,) for i in numbers]
     if domain.person is not None:
-        kinds = [(i, j) for i in numbers for j in numbers if i < j][::5]
-    tables = [
-        t for size in range(4) for t in itertools.combinations_with_replacement(kinds, size)
-    ]
+        kinds = list(itertools.combinations(numbers, 2))[::5]
+    tables = [t for size in range(4) for t in itertools.combinations_with_replacement(kinds, size)]
     if len(tables) <= count:
         return tables
     few = 1 + min(len(kinds), count) // 3
@@ -112,7 +111,9 @@ def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
     return [*tables[:few], *(tables[i] for i in sorted(picked))]
 
 
-def neighbors_of(table: tuple[Unit, ...], known: set[tuple[Unit, ...]]) -> Iterator[tuple[Unit, ...]]:
+def neighbors_of(
+    table: tuple[Unit, ...], known: set[tuple[Unit, ...]]
+) -> Iterator[tuple[Unit, ...]]:
     """The table without each of its units; made known where it was not."""
     for i in range(len(table)):
         less = table[:i] + table[i + 1 :]
@@ -138,21 +139,21 @@ def as_frame(table: tuple[Unit, ...], domain: Domain) -> pd.DataFrame:
 
 
 def run_path(
-    subject: Subject, frame: pd.DataFrame, domain: Domain, budget: Budget, invent: Invent,
-    script: tuple[int, ...],
-) -> Path:  # fmt: skip
+    subject: Subject, engine: Engine, budget: Budget, invent: Invent, script: tuple[int, ...]
+) -> Path:
     source = ScriptedSource(invent, script=script)
-    trace = observe(subject, subject.open(frame, domain), budget, source)
+    trace = observe(subject, engine, budget, source)
     return Path(tuple(source.made), trace.exchanges, repr(sorted(trace.public.items())))
 
 
 def all_paths(
-    subject: Subject, frame: pd.DataFrame, domain: Domain, budget: Budget, invent: Invent, most: int
+    subject: Subject, engine: Engine, budget: Budget, invent: Invent, most: int
 ) -> list[Path]:
     """Every path of a run, by depth first; raises `TooManyPaths` past `most`."""
-    found, todo = [], [()]
+    found: list[Path] = []
+    todo: list[tuple[int, ...]] = [()]
     while todo:
-        path = run_path(subject, frame, domain, budget, invent, todo.pop())
+        path = run_path(subject, engine, budget, invent, todo.pop())
         found.append(path)
         if len(found) > most:
             raise TooManyPaths
@@ -187,7 +188,9 @@ class Compared:
 
     def renyi(self, order: float) -> float:
         """The larger Renyi divergence of the two directions; `counts` are rho of each path."""
-        return max(self._renyi(self.log_p, self.log_q, order), self._renyi(self.log_q, self.log_p, order))
+        return max(
+            self._renyi(self.log_p, self.log_q, order), self._renyi(self.log_q, self.log_p, order)
+        )
 
     def _renyi(self, p: NDArray[np.float64], q: NDArray[np.float64], order: float) -> float:
         terms = order * p + (1 - order) * q + (order - 1) * order * self.counts
@@ -257,14 +260,14 @@ def _compare_world(
 ) -> None:
     """All neighbors among some small tables; the more paths there are, the fewer tables."""
     for invent in (arbitrary_releases(1, 8), constant_releases(150)):
-        first = as_frame(small_tables(domain, 1_000)[-1], domain)
-        scripts = [p.script for p in all_paths(subject, first, domain, budget, invent, size.paths)]
+        first = subject.open(as_frame(small_tables(domain, 1_000)[-1], domain), domain)
+        scripts = [p.script for p in all_paths(subject, first, budget, invent, size.paths)]
         known = set(small_tables(domain, min(size.tables, max(6, size.runs // len(scripts)))))
         pairs = [(t, less) for t in sorted(known) for less in neighbors_of(t, known)]
         laws = {}
         for table in known:
-            frame = as_frame(table, domain)
-            runs = (run_path(subject, frame, domain, budget, invent, s) for s in scripts)
+            engine = subject.open(as_frame(table, domain), domain)
+            runs = (run_path(subject, engine, budget, invent, s) for s in scripts)
             laws[table] = {path.script: path for path in runs}
         for table, less in pairs:
             found = compare_paths(list(laws[table].values()), laws[less], budget.unit)

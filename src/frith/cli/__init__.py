@@ -12,6 +12,7 @@ import typer
 
 import frith
 from frith.cli import (
+    audit,
     backup,
     check,
     demo,
@@ -70,6 +71,7 @@ def _options(
 _FIRST, _DESK, _ANYONE = "Start here", "At the curator's desk", "With a released forest"
 _PARTIES, _SERVER = "Several parties", "The private database"
 app.command("demo", rich_help_panel=_FIRST)(demo.demo)
+app.command("audit", rich_help_panel=_FIRST)(audit.audit)
 app.add_typer(domain.app, name="domain", rich_help_panel=_DESK)
 app.command("check", rich_help_panel=_DESK)(check.check)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)

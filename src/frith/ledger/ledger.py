@@ -42,7 +42,7 @@ class Ledger:
         budget = Budget.of(epsilon, delta)
         if budget.is_exact:
             raise ValueError("a ledger's epsilon must be finite")
-        database = _database(str(place), os.getpid())
+        database = _database(place)
         database.upgrade()
         with database.write() as session:
             Book(session.connection()).open(account, budget)
@@ -107,16 +107,22 @@ class Ledger:
 
     @contextmanager
     def _book(self, write: bool = False) -> Iterator[Book]:
-        database = _database(str(self.place), os.getpid())
+        database = _database(self.place)
         database.check()
         with database.write() if write else database.read() as session:
             yield Book(session.connection())
 
     def __str__(self) -> str:
-        return str(_database(str(self.place), os.getpid()))
+        return str(_database(self.place))
+
+
+def _database(place: str | Path) -> Database:
+    """The database of a ledger; a path is the one that it is now, wherever one goes later."""
+    is_url = isinstance(place, str) and "://" in place
+    return _opened(str(place) if is_url else str(Path(place).absolute()), os.getpid())
 
 
 @functools.lru_cache(maxsize=64)
-def _database(place: str, process: int) -> Database:
+def _opened(place: str, process: int) -> Database:
     """Connections are kept a process: they do not survive a fork."""
     return Database(place)
