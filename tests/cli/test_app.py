@@ -19,6 +19,10 @@ COMMANDS = [
     "train",
     "show",
     "predict",
+    "structure",
+    "release",
+    "merge",
+    "join",
 ]
 
 

@@ -162,7 +162,7 @@ def test_a_peer_that_is_not_known_is_refused_by_name():
         PairMasks(keys["ada"], make_round(keys, keys=more))
 
 
-@pytest.mark.parametrize("own", [None, Keys.new("ada").public])
+@pytest.mark.parametrize("own", [None, Keys.new("ada").public], ids=["no key", "another key"])
 def test_a_round_without_ones_own_key_is_refused(own):
     keys = RINGS[3]
     named = {n: k for n, k in make_round(keys).keys.items() if n != "ada"}

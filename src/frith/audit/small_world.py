@@ -102,7 +102,7 @@ def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
     numbers = range(_KINDS * domain.n_labels)
     kinds: list[Unit] = [(i,) for i in numbers]
     if domain.person is not None:
-        kinds = list(itertools.combinations(numbers, 2))[::5]
+        kinds = [tuple(two) for two in itertools.combinations(numbers, 2)][::5]
     tables = [t for size in range(4) for t in itertools.combinations_with_replacement(kinds, size)]
     if len(tables) <= count:
         return tables

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from frith.curator import Curator, noise_share
 from frith.domain import Domain
-from frith.errors import FormatError
 from frith.kernels import Kernel, View
 from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import hash_question, question_from_json, question_to_json
@@ -36,7 +35,7 @@ def load_keys(settings: Settings) -> Keys | None:
         data = read_json(Path(settings.party_keys))
         return Keys.load(data["party"], data["secret"], data["peers"])
     except (OSError, KeyError, TypeError, ValueError):
-        raise FormatError("the file of party keys cannot be read; see `frith keys`") from None
+        raise Problem("unavailable", "the server cannot read its party keys; ask the curator") from None
 
 
 def ask_to_count(
@@ -117,4 +116,7 @@ def _masking(asked: Asked, settings: Settings) -> PairMasks | None:
     keys = load_keys(settings)
     if keys is None:
         raise ValueError("this server has no keys for secure sums")
-    return PairMasks(keys, Round(**said))
+    round = Round(**said)
+    if round.colluders < settings.least_colluders:
+        raise ValueError(f"this server reckons with at least {settings.least_colluders} colluders")
+    return PairMasks(keys, round)

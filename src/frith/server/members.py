@@ -61,13 +61,20 @@ def find_subject(session: Session, subject: str) -> Member | None:
 
 
 def issue_token(
-    context: Context, session: Session, member: str, note: str = "", days: int | None = None
+    context: Context,
+    session: Session,
+    member: str,
+    note: str = "",
+    days: int | None = None,
+    by: Member | None = None,
 ) -> Issued:
-    """A new token for a member, valid for some days."""
+    """A new token for a member, valid for some days; analysts make theirs for no longer than usual."""
     get_member(session, member)
-    days = context.settings.token_days if days is None else days
-    if not 1 <= days <= 3650:
-        raise Problem("invalid", "a token is valid for 1 to 3650 days")
+    usual = context.settings.token_days
+    days = usual if days is None else days
+    most = usual if by is not None and not by.is_curator else 3650
+    if not 1 <= days <= most:
+        raise Problem("invalid", f"a token is valid for 1 to {most} days")
     secret = context.new_secret(32)
     token = Token(
         id=context.new_secret(6),

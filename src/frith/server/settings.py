@@ -44,6 +44,8 @@ class Settings:
     queued_per_member: int = 100
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
+    least_colluders: int = 1
+    """How many of the parties of a secure sum this one reckons may put together what they know."""
     oidc_issuer: str = ""
     oidc_audience: str = ""
     oidc_jwks: str = ""

@@ -31,7 +31,7 @@ def ask(table: str, asked: d.CountsAsked, caller: Called, key: Key = None) -> d.
     round = None if asked.round is None else asked.round.model_dump()
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
-        view.policy.check(None, budget)
+        view.policy.check("random-decision", budget)  # whose question this is
         request = counting.ask_to_count(
             context.settings, asked.question, asked.domain, round, budget, view.domain
         )
