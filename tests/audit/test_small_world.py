@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frith import Budget
 from frith.audit.frozen import Exchange, arbitrary_releases, constant_releases
 from frith.audit.laws import log_law, log_probability, n_options
 from frith.audit.loss import delta_of

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 _THRESHOLDS = 64  # tried for each feature
 _BINS = 12  # of a feature, for its likelihoods
-_NORMAL = 2.0  # standard deviations by which events are ranked on the first half
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def lower_bound(
     width = max(first.shape[1], second.shape[1])
     first, second = (_padded(side, width) for side in (first, second))
     searched, held = _with_scores(first[0::2], second[0::2], first[1::2], second[1::2])
-    event = _best_event(searched[0], searched[1], delta)
+    event = _best_event(searched[0], searched[1], delta, confidence)
     if event is None:
         return Bound(0.0, "no event")
     a, b = (event.happens(side) for side in held)
@@ -131,7 +130,9 @@ def _log_ratios(
     return edges, np.log(shares[0] / shares[1])
 
 
-def _best_event(a: NDArray[np.float64], b: NDArray[np.float64], delta: float) -> Event | None:
+def _best_event(
+    a: NDArray[np.float64], b: NDArray[np.float64], delta: float, confidence: float
+) -> Event | None:
     """The event of the largest bound on the half that is searched, by Wilson's quicker interval."""
     events = list(_events(a, b))
     if not events:
@@ -140,17 +141,19 @@ def _best_event(a: NDArray[np.float64], b: NDArray[np.float64], delta: float) ->
     turned = np.array([e.turned for e in events])
     hits = np.where(turned, counts[:, 1], counts[:, 0])
     misses = np.where(turned, counts[:, 0], counts[:, 1])
-    low = _wilson(hits, np.where(turned, len(b), len(a)), -1.0) - delta
-    high = _wilson(misses, np.where(turned, len(a), len(b)), 1.0)
+    z = float(norm.isf((1 - confidence) / 2))
+    low = _wilson(hits, np.where(turned, len(b), len(a)), -z) - delta
+    high = _wilson(misses, np.where(turned, len(a), len(b)), z)
     ratios = np.maximum(low, 0) / high
     best = int(np.argmax(ratios))
     return events[best] if ratios[best] > 1 else None
 
 
-def _wilson(hits: NDArray[np.float64], of: NDArray[np.int64], side: float) -> NDArray[np.float64]:
-    p, z2 = hits / of, _NORMAL**2
-    spread = _NORMAL * np.sqrt(p * (1 - p) / of + z2 / (4 * of**2))
-    return np.asarray((p + z2 / (2 * of) + side * spread) / (1 + z2 / of))
+def _wilson(hits: NDArray[np.float64], of: NDArray[np.int64], z: float) -> NDArray[np.float64]:
+    """The end of Wilson's interval z standard deviations up, or down where z is negative."""
+    p = hits / of
+    spread = z * np.sqrt(p * (1 - p) / of + z**2 / (4 * of**2))
+    return np.asarray((p + z**2 / (2 * of) + spread) / (1 + z**2 / of))
 
 
 def _events(a: NDArray[np.float64], b: NDArray[np.float64]) -> Iterator[Event]:

@@ -6,6 +6,7 @@ no guarantee. Each class changes one thing in a learner or a curator that would 
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -320,7 +321,7 @@ class SmoothLabels(Labels):
 class RowOrderEngine(MemoryEngine):
     """Of each person the first m records in the order of the file."""
 
-    @property
+    @functools.cached_property
     def _encoded(self) -> Batch:
         assert self.domain.person is not None
         batch, digests = encode_with_persons(self._columns, self.domain)
@@ -345,14 +346,18 @@ def open_by_row_order(table: pd.DataFrame, domain: Domain) -> Engine:
 
 @dataclass(frozen=True)
 class Flaw:
-    """A flaw, where it was seen, its sound twin, and the rungs that must flag it."""
+    """A flaw, where it was seen, its sound twin, and the rungs that must flag it.
+
+    `pair` is the pair of neighbors on which `fits` of each show it soonest.
+    """
 
     name: str
     seen_in: str
     bad: Subject
     sound: Subject
     rungs: tuple[str, ...]
-    delta: Any = 0
+    pair: str = "lone"
+    fits: int = 400
 
 
 def _flaw(
@@ -363,11 +368,14 @@ def _flaw(
     rungs: tuple[str, ...],
     kind: type[Curator] = UnsoundCurator,
     open: Any = open_in_memory,
+    pair: str = "lone",
+    fits: int = 400,
 ) -> Flaw:
-    return Flaw(
-        name, seen_in, Subject(f"{name} (flawed)", bad, kind, open),
-        Subject(f"{name} (sound twin)", sound), rungs,
-    )  # fmt: skip
+    bad_, twin = (
+        Subject(f"{name} (flawed)", bad, kind, open),
+        Subject(f"{name} (sound twin)", sound),
+    )
+    return Flaw(name, seen_in, bad_, twin, rungs, pair, fits)
 
 
 N, R, S, B, C = "samplers", "replay", "small world", "black box", "canaries"
@@ -381,38 +389,38 @@ FLAWS: tuple[Flaw, ...] = (
     _flaw(
         "noise at half scale", "a slip in a sampler", lambda: Leaves(height=1),
         lambda: Leaves(height=1), (N, B, C), HalfScaleCurator,
+        pair="single", fits=1_200,
     ),
     _flaw(
         "several trees charged as one", "a slip in a sensitivity", lambda: OneTreeLeaves(3),
-        lambda: Leaves(3), (R, S, C),
-    ),
+        lambda: Leaves(3), (R, S, C), pair="single"),
     _flaw(
         "per-attribute tables charged once", "C4.5 as published; PrivaTree before 2023",
-        TablesChargedOnce, RootTables, (R, S),
-    ),
+        TablesChargedOnce, RootTables, (R, S), pair="single"),
     _flaw(
         "C4.5 as published", "Shang, Zhao, Shu and Liu 2019",
         lambda: C45Classifier(as_published=True, max_depth=2), lambda: C45Classifier(max_depth=2),
         (R, S, B), PublishedCurator,
     ),
     _flaw("cumulated cuts charged once", "a histogram of counts up to each cut", CumulatedCuts,
-          RootTables, (R, S)),
+          RootTables, (R, S), pair="single"),
     _flaw("rows dealt to trees by position", "diffprivlib 0.6.6", lambda: RowsByPosition(4, 1),
-          lambda: Leaves(4, 1), (R, S)),
+          lambda: Leaves(4, 1), (R, S), pair="first"),
     _flaw("exact number of records in the model", "DP-EBM; random forests of 2012 and 2015",
           ExactSize, Leaves, (R, S, B)),
     _flaw("noise seeds kept in the model", "diffprivlib 0.6.6", SeedsKept, Leaves, (R, S, B),
           SeededCurator),
     _flaw("only occupied leaves noised", "DP-EBM's categories; histograms by GROUP BY", Leaves,
-          Leaves, (R, S, B, C), OccupiedCurator),
+          Leaves, (R, S, B, C), OccupiedCurator, pair="single"),
     _flaw("domain from the data", "most packages, some with a warning", Leaves, Leaves, (R, S, B),
           open=open_with_own_domain),
     _flaw("stopping on exact purity", "C4.5 as published; PrivaTree before 2023", ExactPurity,
           Leaves, (R, S, B)),
     _flaw("uncharged scores", "searches by exact scores; servers that return them", UnchargedScores,
-          lambda: Leaves(height=1), (R, S, B)),
-    _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S)),
+          lambda: Leaves(height=1), (R, S, B), pair="tied"),
+    _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S),
+          pair="leading"),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
-          open=open_by_row_order),
+          open=open_by_row_order, pair="persons"),
 )  # fmt: skip
 """Every flaw with the rungs that are expected to see it; the tests hold the ladder to that."""

@@ -12,6 +12,7 @@ from frith.audit.canaries import RUNG as CANARIES
 from frith.audit.canaries import audit_canaries
 from frith.audit.known_bad import FLAWS, Flaw
 from frith.audit.outcomes import Outcome, Report, timed
+from frith.audit.pairs import hard_pairs
 from frith.audit.replays import RUNG as REPLAY
 from frith.audit.replays import audit_replay
 from frith.audit.samplers import RUNG as SAMPLERS
@@ -85,12 +86,14 @@ def audit_flaw(
     rungs: Sequence[str] = tuple(RUNGS),
     say: Say = lambda text: None,
 ) -> Verdict:
-    """A flaw and its twin on the same rungs; fits of these small learners are cheap, so more."""
-    size = replace(size, fits=max(size.fits, 400), pairs=7)
+    """A flaw and its twin on the same rungs: many fits, on the pair that shows it soonest."""
+    size = replace(size, fits=max(size.fits, flaw.fits), canaries=max(size.canaries, 2_000))
+    pairs = [p for p in (*hard_pairs(), *hard_pairs(person=True)) if p.name == flaw.pair]
+    known = RUNGS | {BLACK_BOX: functools.partial(audit_black_box, pairs=pairs)}
     reports = []
     for subject in (flaw.bad, flaw.sound):
         say(subject.name)
-        runs = [timed(functools.partial(RUNGS[rung], subject, budget, size)) for rung in rungs]
+        runs = [timed(functools.partial(known[rung], subject, budget, size)) for rung in rungs]
         reports.append(Report(subject.name, budget, size.name, tuple(runs)))
     return Verdict(flaw, *reports)
 

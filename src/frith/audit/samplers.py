@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from frith.audit.frozen import Exchange, arbitrary_releases, constant_releases
 from frith.audit.laws import is_choice, log_law
@@ -129,19 +129,21 @@ def _fit_signs(source: Source, exchange: Exchange, choice: SignChoice, draws: in
 
 
 def p_value(observed: NDArray[Any], law: NDArray[np.float64]) -> float:
-    """Pearson's chi-squared test of counts against probabilities, rare outcomes pooled."""
+    """Pearson's chi-squared test of counts against probabilities, rare outcomes pooled.
+
+    The pool has a test of its own besides, an exact one: draws that the law all but excludes show.
+    """
     expected = law / law.sum() * observed.sum()
     order = np.argsort(-expected, kind="stable")
     e, o = expected[order], np.asarray(observed, dtype=float)[order]
     rare = int(np.searchsorted(-e, -_LEAST, side="right"))  # the first that expects too few
-    edges = list(range(rare))
-    if rare < len(e):
-        edges.append(rare if rare == 0 or e[rare:].sum() >= _LEAST else rare - 1)
-    edges = sorted({*edges, 0})
-    e, o = np.add.reduceat(e, edges), np.add.reduceat(o, edges)
-    if len(e) < 2:
-        return 1.0
-    return float(chi2.sf(np.sum((o - e) ** 2 / np.maximum(e, 1e-300)), len(e) - 1))
+    many = int(o.sum())
+    tail = float(binom.sf(o[rare:].sum() - 1, many, min(1.0, e[rare:].sum() / max(1, many))))
+    e, o = np.append(e[:rare], e[rare:].sum()), np.append(o[:rare], o[rare:].sum())
+    if e[-1] < _LEAST and len(e) > 1:
+        e, o = np.append(e[:-2], e[-2:].sum()), np.append(o[:-2], o[-2:].sum())
+    bulk = chi2.sf(np.sum((o - e) ** 2 / e), len(e) - 1) if len(e) > 1 else 1.0
+    return float(min(1.0, 2 * min(bulk, tail)))
 
 
 def _outcome(name: str, fits: list[Fit]) -> Outcome:

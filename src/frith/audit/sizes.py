@@ -31,7 +31,7 @@ class Size:
 
 
 QUICK = Size(
-    "quick", draws=2_000, worlds=6, tables=16, paths=40, runs=60, pairs=3, fits=150, canaries=800
+    "quick", draws=1_000, worlds=6, tables=16, paths=40, runs=30, pairs=2, fits=120, canaries=800
 )
 FULL = Size(
     "full",

@@ -262,7 +262,7 @@ def _compare_world(
     for invent in (arbitrary_releases(1, 8), constant_releases(150)):
         first = subject.open(as_frame(small_tables(domain, 1_000)[-1], domain), domain)
         scripts = [p.script for p in all_paths(subject, first, budget, invent, size.paths)]
-        known = set(small_tables(domain, min(size.tables, max(6, size.runs // len(scripts)))))
+        known = set(small_tables(domain, min(size.tables, max(3, size.runs // len(scripts)))))
         pairs = [(t, less) for t in sorted(known) for less in neighbors_of(t, known)]
         laws = {}
         for table in known:
