@@ -75,3 +75,269 @@ ONLY: dict[str, str] = {
 
 EXPLAINED: dict[str, str] = {}
 """Survivors that change nothing that matters, by `file:line change`, each with the reason."""
+
+
+# -- mutants -----------------------------------------------------------------------------------
+
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
+}  # fmt: skip
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}  # fmt: skip
+SWAPS = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"}
+LEFT_OUT = {"_charge", "charge", "check", "_check_kernel", "_check_labels", "_shrink"}
+NEAREST = {"float_at_least": "float({})", "float_root_at_least": "float({}) ** 0.5"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change to one file."""
+
+    file: str
+    function: str
+    line: int
+    change: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        return hashlib.sha256(f"{self.file}{self.text}".encode()).hexdigest()[:12]
+
+
+def mutants_of(file: str) -> Iterator[Mutant]:
+    """Every mutant of a file, in the order of its lines."""
+    tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
+    pattern = re.compile(ONLY.get(file, ""))
+    sites = [s for s in _sites(tree, "") if not ONLY.get(file) or pattern.fullmatch(s[1])]
+    for number, (node, function) in enumerate(sites):
+        for variant in range(len(_changes(node))):
+            broken = copy.deepcopy(tree)
+            again = [s for s in _sites(broken, "") if not ONLY.get(file) or pattern.fullmatch(s[1])]
+            target = again[number][0]
+            before = ast.unparse(target)
+            _changes(target)[variant]()
+            after = ast.unparse(target) if not _is_left_out(target) else "left out"
+            yield Mutant(
+                file, function, getattr(node, "lineno", 0), f"{before} -> {after}",
+                ast.unparse(ast.fix_missing_locations(broken)),
+            )  # fmt: skip
+
+
+def _sites(node: ast.AST, function: str) -> Iterator[tuple[ast.AST, str]]:
+    """Nodes that can be changed, with the function or class attribute they are in."""
+    if isinstance(node, ast.FunctionDef):
+        function = node.name
+        children: list[ast.AST] = list(node.body)
+    elif isinstance(node, ast.AnnAssign | ast.Assign):
+        if not function:
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            function = target.id if isinstance(target, ast.Name) else ""
+        children = [node.value] if node.value else []
+    elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert):
+        return
+    else:
+        children = list(ast.iter_child_nodes(node))
+    if _changes(node):
+        yield node, function
+    for child in children:
+        yield from _sites(child, function)
+
+
+def _changes(node: ast.AST) -> list:
+    """What can be done to a node, each as a function that does it in place."""
+    if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in OPERATORS:
+        return [lambda: setattr(node, "op", OPERATORS[type(node.op)]())]
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+        return [lambda: node.ops.__setitem__(0, COMPARISONS[type(node.ops[0])]())]
+    if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 2**20:
+        value = node.value
+        return [
+            lambda: setattr(node, "value", value + 1),
+            lambda: setattr(node, "value", value - 1),
+        ]
+    if isinstance(node, ast.Call):
+        return _call_changes(node)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        name = _name(node.value)
+        if name in LEFT_OUT:
+            return [lambda: setattr(node, "value", ast.Constant(None))]
+    return []
+
+
+def _call_changes(node: ast.Call) -> list:
+    name = _name(node)
+    if name in SWAPS:
+        field = "id" if isinstance(node.func, ast.Name) else "attr"
+        return [lambda: setattr(node.func, field, SWAPS[name])]
+    if name in NEAREST and len(node.args) == 1:
+        made = ast.parse(NEAREST[name].format(f"({ast.unparse(node.args[0])})"), mode="eval").body
+
+        def round_to_nearest() -> None:
+            node.func, node.args = ast.Name("sum", ast.Load()), [ast.List([made], ast.Load())]
+
+        return [round_to_nearest]
+    return []
+
+
+def _name(call: ast.Call) -> str:
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
+
+
+def _is_left_out(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+# -- runs --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Copy:
+    """The package in a folder of its own, in which one file at a time is broken."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(SOURCE, self.folder / "frith", ignore=ignored)
+
+    def run(self, tests: tuple[str, ...]) -> tuple[int, str]:
+        """The exit code of pytest and the test that failed first."""
+        environment = os.environ | {
+            "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return 1, "time"
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return done.returncode, failed[1] if failed else done.stdout.strip()[-60:]
+
+    def broken(self, mutant: Mutant) -> tuple[int, str]:
+        path = self.folder / "frith" / mutant.file
+        path.write_text(mutant.text, encoding="utf-8")
+        try:
+            return self.run(TESTS[mutant.file])
+        finally:
+            shutil.copy(SOURCE / mutant.file, path)
+
+
+FIELDS = ("id", "file", "function", "line", "change", "outcome", "by", "seconds")
+
+
+def read_rows(path: Path) -> dict[str, dict[str, str]]:
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda r: (r["file"], int(r["line"]), r["change"])))
+
+
+def try_mutant(place: Copy, mutant: Mutant) -> dict[str, str]:
+    start = time.monotonic()
+    code, by = place.broken(mutant)
+    outcome = "survived" if code == 0 else "killed"
+    return {
+        "id": mutant.id, "file": mutant.file, "function": mutant.function, "line": str(mutant.line),
+        "change": mutant.change, "outcome": outcome, "by": "" if code == 0 else by,
+        "seconds": f"{time.monotonic() - start:.0f}",
+    }  # fmt: skip
+
+
+def key_of(row: dict[str, str]) -> str:
+    return f"{row['file']} {row['function']}: {row['change']}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def report(rows: list[dict[str, str]], total: int) -> str:
+    """What was tried, what survived and why, and every mutant with the test that killed it."""
+    survivors = [r for r in rows if r["outcome"] == "survived"]
+    files = [
+        (
+            f,
+            len(of := [r for r in rows if r["file"] == f]),
+            sum(r["outcome"] == "killed" for r in of),
+        )
+        for f in TESTS
+    ]
+    kept = [
+        (f"`{_cell(key_of(r))}`", EXPLAINED.get(key_of(r), "**not explained**")) for r in survivors
+    ]
+    listed = [
+        (f"{r['file']}:{r['line']}", f"`{_cell(r['change'])}`", r["outcome"], r["by"]) for r in rows
+    ]
+    lines = [
+        "# Mutants", "",
+        f"{len(rows):,} of {total:,} mutants were tried, {len(rows) - len(survivors):,} killed. Made by "
+        "`benchmarks/mutants.py`, which says how; each ran against the tests that are named there.", "",
+        markdown_table(("file", "tried", "killed"), files),
+        "## Survivors", "",
+        markdown_table(("mutant", "why it may"), kept) if kept else "None.\n",
+        "## All", "",
+        markdown_table(("place", "change", "outcome", "killed by"), listed),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--limit", type=int, help="try at most so many that were not tried yet")
+    arguments.add_argument("--only", help="only files whose name has this in it")
+    arguments.add_argument("--every", type=int, default=1, help="only every so-many-th mutant")
+    arguments.add_argument("--minutes", type=float, help="begin no mutant after so many minutes")
+    arguments.add_argument("--report", action="store_true", help="only write the list again")
+    arguments.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    options = arguments.parse_args()
+    every = [m for f in TESTS for m in mutants_of(f)]
+    path = options.out / "mutants.csv"
+    known = {m.id for m in every}
+    rows = {i: r for i, r in read_rows(path).items() if i in known}
+    wanted = [
+        m for m in every[:: options.every] if options.only in (None, "") or options.only in m.file
+    ]
+    todo = [] if options.report else [m for m in wanted if m.id not in rows][: options.limit]
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="frith-mutants-") as folder:
+        place = Copy(Path(folder)) if todo else None
+        checked: set[str] = set()
+        for number, mutant in enumerate(todo, start=1):
+            if options.minutes and time.monotonic() - start > 60 * options.minutes:
+                break
+            assert place is not None
+            if mutant.file not in checked:  # also compiles what is not broken
+                code, by = place.run(TESTS[mutant.file])
+                if code:
+                    raise SystemExit(f"{mutant.file}: its tests fail without a mutant ({by})")
+                checked.add(mutant.file)
+            rows[mutant.id] = try_mutant(place, mutant)
+            print(
+                f"{number}/{len(todo)} {rows[mutant.id]['outcome']} {key_of(rows[mutant.id])}",
+                flush=True,
+            )
+            write_rows(path, list(rows.values()))
+    ordered = sorted(rows.values(), key=lambda r: (r["file"], int(r["line"]), r["change"]))
+    (options.out / "mutants.md").write_text(report(ordered, len(every)), encoding="utf-8")
+    unexplained = [
+        key_of(r) for r in ordered if r["outcome"] == "survived" and key_of(r) not in EXPLAINED
+    ]
+    for text in unexplained:
+        print(f"not explained: {text}")
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -27,7 +27,7 @@ VERTICAL = {
 }  # what each forest's epsilon is divided by
 LEARNERS = {"gini": "0", "info-gain": "0", "c45": "0", "forest": "1e-6"}  # and their delta
 LEARNER_EPSILONS = ("0.5", "2")
-ENSEMBLES, VERTICAL_ENSEMBLES, RUNS = 5, 10, 2
+ENSEMBLES, VERTICAL_ENSEMBLES, RUNS = 5, 10, 5
 VOTES_TREES = 5
 
 

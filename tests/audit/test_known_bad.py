@@ -1,20 +1,44 @@
 """Every known flaw is flagged on the rungs that are said to see it, and its sound twin on none."""
 
+import os
+
 import pytest
 
 from frith import Budget
 from frith.audit.known_bad import FLAWS
-from frith.audit.ladder import RUNGS, audit_flaw
-from frith.audit.sizes import QUICK
+from frith.audit.ladder import RUNGS, audit_flaw, audit_side
+from frith.audit.sizes import FULL, QUICK
 
-CASES = [(flaw, rung) for flaw in FLAWS for rung in flaw.rungs]
+FULL_RUN = os.environ.get("FRITH_FULL") == "1"
+SIZE = FULL if FULL_RUN else QUICK
+SOON = ("only occupied leaves noised", "domain from the data")
+"""Flaws that a few fits show; the others' many fits are for the proof run."""
+CASES = [
+    (flaw, rung)
+    for flaw in FLAWS
+    for rung in flaw.rungs
+    if FULL_RUN or rung != "black box" or flaw.name in SOON
+]
 
 
 @pytest.mark.parametrize(("flaw", "rung"), CASES, ids=[f"{f.name}-{r}" for f, r in CASES])
 def test_a_flaw_is_flagged_and_its_sound_twin_is_not(flaw, rung):
-    verdict = audit_flaw(flaw, Budget.of(1), QUICK, (rung,))
-    assert verdict.flagged_on == (rung,), verdict.bad.outcomes[0].found
-    assert verdict.sound.passed, verdict.sound.outcomes[0].found
+    (found,) = audit_side(flaw, flaw.bad, Budget.of(1), SIZE, (rung,)).outcomes
+    assert found.failed, found.found
+    twin = twin_of(flaw.sound.make, rung, flaw.pair if rung == "black box" else "")
+    assert not twin.failed, twin.found
+
+
+_TWINS = {}
+
+
+def twin_of(make, rung, pair):
+    """Many flaws have the same twin, which need not be audited again for each."""
+    if (make, rung, pair) not in _TWINS:
+        flaw = next(f for f in FLAWS if f.sound.make is make and pair in ("", f.pair))
+        (outcome,) = audit_side(flaw, flaw.sound, Budget.of(1), SIZE, (rung,)).outcomes
+        _TWINS[make, rung, pair] = outcome
+    return _TWINS[make, rung, pair]
 
 
 def test_every_flaw_is_seen_by_a_rung_and_every_rung_sees_a_flaw():

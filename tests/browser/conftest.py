@@ -30,8 +30,9 @@ class Demo:
     analyst: str
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Closed before other tests run: it keeps an event loop of its own."""
     if not Path(CHROMIUM).exists():
         what = "chromium is not installed: apt-get install chromium"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(what)
@@ -43,7 +44,7 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def demo(browser, tmp_path_factory):
     """`frith serve --demo`, until the last test is done."""
     port, log = _free_port(), tmp_path_factory.mktemp("demo") / "stderr"

@@ -99,7 +99,7 @@ def register(b, name, source):
     b.click("Grant")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """A table that a curator has on disk."""
     rows = [f"{i % 90},{'yes' if i % 3 else 'no'},{'ill' if i % 5 else 'well'}" for i in range(400)]
@@ -108,7 +108,7 @@ def source(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def clinic(browser, demo, shots, source):
     """A table that is granted to the analyst, with a cap of 1.5."""
     with browsing(browser, demo, shots) as b:

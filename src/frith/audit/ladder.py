@@ -86,16 +86,21 @@ def audit_flaw(
     rungs: Sequence[str] = tuple(RUNGS),
     say: Say = lambda text: None,
 ) -> Verdict:
-    """A flaw and its twin on the same rungs: many fits, on the pair that shows it soonest."""
+    """A flaw and its sound twin on the same rungs."""
+    say(flaw.name)
+    bad, sound = (audit_side(flaw, s, budget, size, rungs) for s in (flaw.bad, flaw.sound))
+    return Verdict(flaw, bad, sound)
+
+
+def audit_side(
+    flaw: Flaw, subject: Subject, budget: Budget, size: Size, rungs: Sequence[str]
+) -> Report:
+    """One of the two: many fits, on the pair that shows the flaw soonest."""
     size = replace(size, fits=max(size.fits, flaw.fits), canaries=max(size.canaries, 2_000))
     pairs = [p for p in (*hard_pairs(), *hard_pairs(person=True)) if p.name == flaw.pair]
     known = RUNGS | {BLACK_BOX: functools.partial(audit_black_box, pairs=pairs)}
-    reports = []
-    for subject in (flaw.bad, flaw.sound):
-        say(subject.name)
-        runs = [timed(functools.partial(known[rung], subject, budget, size)) for rung in rungs]
-        reports.append(Report(subject.name, budget, size.name, tuple(runs)))
-    return Verdict(flaw, *reports)
+    runs = [timed(functools.partial(known[rung], subject, budget, size)) for rung in rungs]
+    return Report(subject.name, budget, size.name, tuple(runs))
 
 
 def all_flaws() -> tuple[Flaw, ...]:

@@ -35,7 +35,9 @@ def load_keys(settings: Settings) -> Keys | None:
         data = read_json(Path(settings.party_keys))
         return Keys.load(data["party"], data["secret"], data["peers"])
     except (OSError, KeyError, TypeError, ValueError):
-        raise Problem("unavailable", "the server cannot read its party keys; ask the curator") from None
+        raise Problem(
+            "unavailable", "the server cannot read its party keys; ask the curator"
+        ) from None
 
 
 def ask_to_count(

@@ -39,7 +39,9 @@ def issue(visit: Visit, member: str, sent: Sent) -> members.Issued:
     """A new token by the form's note and days."""
     asked = as_asked(d.TokenAsked, sent.given("note", "days"))
     with visit.write() as session:
-        return members.issue_token(visit.context, session, member, asked.note, asked.days, visit.member)
+        return members.issue_token(
+            visit.context, session, member, asked.note, asked.days, visit.member
+        )
 
 
 def _account_page(

@@ -50,7 +50,9 @@ def issue_token(member: str, asked: d.TokenAsked, caller: Called) -> d.TokenIssu
     """A new token, shown once. Your own, or for curators."""
     _must_be(member, caller)
     with caller.write() as session:
-        issued = members.issue_token(caller.context, session, member, asked.note, asked.days, caller.member)
+        issued = members.issue_token(
+            caller.context, session, member, asked.note, asked.days, caller.member
+        )
         return d.TokenIssued(**_token(issued.token).model_dump(), token=issued.text)
 
 

@@ -1,0 +1,121 @@
+"""The audit ladder over every learner and every known flaw, for docs/audit.md.
+
+    python benchmarks/audit.py [--full] [--report]
+
+Each audit's result is kept in docs/results/audit.json as it ends, so a run resumes where it
+stopped; the tables between the marks of docs/audit.md are written from it. Ends with exit code 1 if
+a learner fails, a flaw is missed, or a sound twin is flagged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from common import RESULTS, markdown_table
+
+from frith import Budget
+from frith.audit.known_bad import FLAWS
+from frith.audit.ladder import RUNGS, audit_flaw, audit_learner, audit_noise
+from frith.audit.sizes import FULL, QUICK
+from frith.audit.subjects import SOUND
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "audit.md"
+BUDGETS = {"pure": Budget.of(1), "zCDP": Budget.of(1, "1e-5")}
+SHOWN = {"passed": "passed", "failed": "FAILED", "not applicable": "-"}
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--full", action="store_true", help="the size of the proof run")
+    arguments.add_argument("--report", action="store_true", help="only write the page again")
+    arguments.add_argument("--fresh", action="store_true", help="forget earlier results")
+    options = arguments.parse_args()
+    size, path = FULL if options.full else QUICK, RESULTS / "audit.json"
+    found = {} if options.fresh or not path.is_file() else json.loads(path.read_text())
+    for name, work in [] if options.report else _work(size):
+        if name not in found or found[name]["size"] != size.name:
+            print(name, flush=True)
+            found[name] = work()
+            path.write_text(json.dumps(found, indent=1))
+    _write_page(found)
+    return 0 if all(entry["ok"] for entry in found.values()) else 1
+
+
+def _work(size: Any) -> list[tuple[str, Any]]:
+    jobs: list[tuple[str, Any]] = [("noise", lambda: _of_report(audit_noise(size), size))]
+    for name in SOUND:
+        for kind, budget in BUDGETS.items():
+            jobs.append(
+                (
+                    f"{name}, {kind}",
+                    lambda n=name, b=budget: _of_report(audit_learner(n, b, size), size),
+                )
+            )
+    for flaw in FLAWS:
+        jobs.append((f"flaw: {flaw.name}", lambda f=flaw: _of_flaw(f, size)))
+    return jobs
+
+
+def _of_report(report: Any, size: Any) -> dict[str, Any]:
+    return {
+        "kind": "learner", "size": size.name, "ok": report.passed,
+        "rungs": {rung: report.status_of(rung) for rung in RUNGS}, "report": report.to_json(),
+    }  # fmt: skip
+
+
+def _of_flaw(flaw: Any, size: Any) -> dict[str, Any]:
+    verdict = audit_flaw(flaw, BUDGETS["pure"], size)
+    return {
+        "kind": "flaw", "size": size.name, "seen_in": flaw.seen_in,
+        "ok": bool(verdict.flagged_on) and verdict.sound.passed,
+        "flagged_on": list(verdict.flagged_on), "twin": verdict.sound.passed,
+        "found": {o.rung: o.found for o in verdict.bad.outcomes if o.failed},
+    }  # fmt: skip
+
+
+def _write_page(found: dict[str, Any]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    text = _between(text, "learners", _learners_table(found))
+    PAGE.write_text(_between(text, "flaws", _flaws_table(found)), encoding="utf-8")
+    print(f"wrote {PAGE.name}")
+
+
+def _between(text: str, name: str, table: str) -> str:
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    return text[: text.index(begin) + len(begin)] + table + text[text.index(end) :]
+
+
+def _learners_table(found: dict[str, Any]) -> str:
+    rows = []
+    for name, entry in found.items():
+        if entry["kind"] != "learner":
+            continue
+        report = entry["report"]
+        measured, computed = (report[k] and report[k]["loss"] for k in ("measured", "computed"))
+        rows.append([
+            name, *(SHOWN[entry["rungs"][rung]] for rung in RUNGS),
+            "-" if computed is None else f"{float(computed):.3f}",
+            "-" if measured is None else f"{measured:.2f}", f"{report['seconds']:.0f}", entry["size"],
+        ])  # fmt: skip
+    head = ("learner", *RUNGS, "computed loss", "measured epsilon", "seconds", "size")
+    return markdown_table(head, rows)
+
+
+def _flaws_table(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            name.removeprefix("flaw: "), entry["seen_in"],
+            *("flagged" if rung in entry["flagged_on"] else "-" for rung in RUNGS),
+            "passed" if entry["twin"] else "FLAGGED",
+        ]
+        for name, entry in found.items() if entry["kind"] == "flaw"
+    ]  # fmt: skip
+    return markdown_table(("flaw", "seen in", *RUNGS, "sound twin"), rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
