@@ -30,7 +30,7 @@ from frith.synthetic import synthetic_table
 CLIENTS, SHARES = 64, 40
 QUOTES_A_SECOND = 200
 JOBS = 8
-PAGE_SECONDS = 1.0
+PAGE_SECONDS = 3.0
 
 
 def ask_at_once(server: ServerProcess) -> dict[str, int]:

@@ -114,6 +114,16 @@ def test_a_zcdp_choice_costs_at_most_rho_at_every_order(scores, data):
         assert divergence <= order / 10 + 1e-9
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [DiscreteLaplace(Fraction(1, 3), 2), DiscreteGaussian(Fraction(1, 20), 3)],
+    ids=str,
+)
+def test_the_stated_variance_is_that_of_the_law(noise):
+    k = np.arange(-2_000, 2_001)
+    assert noise.variance == pytest.approx((k**2 * np.exp(noise.log_law(k))).sum())
+
+
 # -- samplers, against their laws --------------------------------------------------------------
 
 

@@ -395,7 +395,7 @@ FLAWS: tuple[Flaw, ...] = (
         "several trees charged as one", "a slip in a sensitivity", lambda: OneTreeLeaves(3),
         lambda: Leaves(3), (R, S, C), pair="single"),
     _flaw(
-        "per-attribute tables charged once", "C4.5 as published; PrivaTree before 2023",
+        "per-attribute tables charged once", "C4.5 as published; PrivaTree before December 2023",
         TablesChargedOnce, RootTables, (R, S), pair="single"),
     _flaw(
         "C4.5 as published", "Shang, Zhao, Shu and Liu 2019",
@@ -414,7 +414,7 @@ FLAWS: tuple[Flaw, ...] = (
           Leaves, (R, S, B, C), OccupiedCurator, pair="single"),
     _flaw("domain from the data", "most packages, some with a warning", Leaves, Leaves, (R, S, B),
           open=open_with_own_domain),
-    _flaw("stopping on exact purity", "C4.5 as published; PrivaTree before 2023", ExactPurity,
+    _flaw("stopping on exact purity", "C4.5 as published; PrivaTree before December 2023", ExactPurity,
           Leaves, (R, S, B)),
     _flaw("uncharged scores", "searches by exact scores; servers that return them", UnchargedScores,
           lambda: Leaves(height=1), (R, S, B), pair="tied"),
