@@ -54,7 +54,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/privacy/test_budget.py", "tests/test_curator.py", "tests/learners/test_published.py",
         "tests/learners/test_random_decision.py",
     ),
-    "curator.py": ("tests/test_curator.py", "tests/audit/test_replay.py", "tests/test_scoring.py"),
+    "curator.py": (
+        "tests/test_curator.py", "tests/audit/test_replay.py", "tests/test_scoring.py",
+        "tests/parties/test_joint.py",
+    ),
     "kernels.py": (
         "tests/test_level_kernel.py", "tests/test_kernels.py", "tests/test_curator.py",
         "tests/test_scoring.py", "tests/audit/test_replay.py",
