@@ -74,12 +74,6 @@ STEPS = (
         "results/server.md",
     ),
     Step(
-        "parties",
-        "Two to ten parties, open and secure, beside the pooled forest; vertical partitions.",
-        (PYTHON, "benchmarks/parties.py"),
-        "results/parties.md",
-    ),
-    Step(
         "rdt-accuracy",
         "Private-RDT on nursery and mushroom at the paper's eleven epsilons, beside the exact forest.",
         (PYTHON, "benchmarks/rdt_accuracy.py"),
