@@ -62,13 +62,16 @@ FLOORS = {
 }  # fmt: skip
 """The best of several early sketches at epsilon 0.1, 0.25 and 1: what the flagship should reach."""
 
-common.RESULT_FIELDS = ("accuracy", "spread", "auc", "log_loss")  # type: ignore[assignment]
+METRICS = {"accuracy": "spread", "auc": "auc_spread", "log_loss": "log_loss_spread"}
+"""What is measured, each with the field that holds its standard deviation over folds."""
+
+common.RESULT_FIELDS = (*METRICS, *METRICS.values())
 
 # -- fits --------------------------------------------------------------------------------------
 
 
 def score(job: dict[str, Any]) -> dict[str, Any]:
-    """One run of 10 folds: means, and the standard deviation of the folds' accuracies."""
+    """One run of 10 folds: means, and standard deviations over the folds."""
     from sklearn.metrics import log_loss, roc_auc_score
 
     X, y, domain = common.load(job["set"])
@@ -84,11 +87,11 @@ def score(job: dict[str, Any]) -> dict[str, Any]:
         losses.append(log_loss(truth, np.clip(proba, 1e-9, 1), labels=model.classes_))
         if len(model.classes_) == 2:
             aucs.append(roc_auc_score(truth == model.classes_[1], proba[:, 1]))
+    found = zip(METRICS.items(), (accuracies, aucs, losses), strict=True)
     return {
-        "accuracy": round(float(np.mean(accuracies)), 6),
-        "spread": round(float(np.std(accuracies, ddof=1)), 6),
-        "auc": round(float(np.mean(aucs)), 6) if aucs else "",
-        "log_loss": round(float(np.mean(losses)), 6),
+        name: round(float(value), 6) if values else ""
+        for (metric, spread), values in found
+        for name, value in ((metric, np.mean(values)), (spread, np.std(values, ddof=1)))
     }
 
 
@@ -138,14 +141,17 @@ def measure(names: list[str], options: argparse.Namespace) -> pd.DataFrame:
     path, resume = options.out / "accuracy.csv", not options.fresh
     cells = [(n, e, d) for n in names for e in EPSILONS for d in ("0", DELTA)]
     limit = [job_of(n, o, "inf", "0", 0) for o in (FLAGSHIP, BOOSTING) for n in names]
-    others = [job_of(n, o, e, "0", 0) for o in OTHERS for n in names for e in EPSILONS]
+    small = sorted(names, key=lambda n: common.load(n)[0].size)  # an interrupted run has whole sets
+    others = [job_of(n, o, e, "0", 0) for n in small for o in OTHERS for e in EPSILONS]
     repeats = {c: max(1, k) for c, k in _measured(path, cells, resume).items()}
     most = 2 if options.quick else MOST_REPEATS
     while True:
         jobs = [job_of(n, FLAGSHIP, e, d, r) for (n, e, d), k in repeats.items() for r in range(k)]
         rows = common.run_jobs(jobs, score, path, resume)
         resume = True
-        sharp = cells_of(rows).set_index(["set", "epsilon", "delta"]).error <= STANDARD_ERROR
+        sharp = (
+            cells_of(rows).set_index(["set", "epsilon", "delta"]).accuracy_error <= STANDARD_ERROR
+        )
         blunt = [c for c in cells if not sharp[c] and repeats[c] < most]
         if not blunt:
             break
@@ -160,17 +166,19 @@ def measure(names: list[str], options: argparse.Namespace) -> pd.DataFrame:
 
 
 def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row for each set, learner, epsilon and delta: means, and a standard error over all fits."""
+    """One row for each set, learner, epsilon and delta: means, and standard errors over all fits."""
     rows = rows.assign(
         **{amount: [f"{float(v):g}" for v in rows[amount]] for amount in ("epsilon", "delta")}
     )
-    for field in ("accuracy", "spread", "auc", "log_loss"):
-        rows[field] = pd.to_numeric(rows[field])
+    for field in (*METRICS, *METRICS.values()):
+        rows[field] = pd.to_numeric(rows[field]) if field in rows else np.nan
     groups = rows.groupby(["set", "learner", "epsilon", "delta"], sort=False)
-    cells = groups[["accuracy", "auc", "log_loss"]].mean()
-    fits = common.FOLDS * groups.size()
-    cells["error"] = np.sqrt(groups.spread.apply(lambda s: np.mean(s**2)) / fits)
-    cells["fits"] = fits
+    cells = groups[list(METRICS)].mean()
+    cells["fits"] = common.FOLDS * groups.size()
+    for metric, spread in METRICS.items():
+        variance = groups[spread].apply(lambda s: np.mean(s**2)) / cells.fits
+        between = groups[metric].var(ddof=1) / groups.size()  # of runs that kept no spread of folds
+        cells[f"{metric}_error"] = np.sqrt(variance.fillna(between))
     return cells.reset_index()
 
 
@@ -218,7 +226,7 @@ class Board:
         mine = self.our(name, ours, rule)
         if mine is None:
             return None
-        error = np.hypot(mine.error, peer.acc_std / np.sqrt(peer.folds))
+        error = np.hypot(mine.accuracy_error, peer.acc_std / np.sqrt(peer.folds))
         return bool(mine.accuracy >= peer.acc_mean - error)
 
     def share(self, pairs: dict[str, str], names: list[str], delta: str | None) -> str:
@@ -277,8 +285,12 @@ def grid(board: Board) -> str:
         ours, pure, peer = [], [], []
         for e in EPSILONS:
             a, b, p = board.our(name, e, "0"), board.our(name, e, DELTA), board.best_peer(name, e)
-            ours.append("" if a is None else f"{100 * a.accuracy:.1f} ± {100 * a.error:.1f}")
-            pure.append("" if b is None else f"{100 * b.accuracy:.1f} ± {100 * b.error:.1f}")
+            ours.append(
+                "" if a is None else f"{100 * a.accuracy:.1f} ± {100 * a.accuracy_error:.1f}"
+            )
+            pure.append(
+                "" if b is None else f"{100 * b.accuracy:.1f} ± {100 * b.accuracy_error:.1f}"
+            )
             peer.append("" if p is None else f"{100 * p.acc_mean:.1f} {p.learner}")
         rows += [[f"{name}{mark}, delta 0", *ours], [f"{name}, delta 1e-6", *pure]]
         rows += [[f"{name}, best peer", *peer]] if any(peer) else []

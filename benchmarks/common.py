@@ -125,7 +125,7 @@ def _key(job: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(value) for name, value in job.items() if name not in RESULT_FIELDS)
 
 
-RESULT_FIELDS = ("accuracy",)
+RESULT_FIELDS: tuple[str, ...] = ("accuracy",)
 
 
 def _read_rows(path: Path) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -141,7 +141,8 @@ def _write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
         return
     draft = path.with_suffix(".part")
     with draft.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        fields = dict.fromkeys(field for row in rows for field in row)
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     draft.replace(path)

@@ -1,13 +1,13 @@
 """Break the privacy code on purpose, one small change at a time, and see which test notices.
 
-    python benchmarks/mutants.py [--limit N] [--only FILE] [--jobs J] [--report]
+    python benchmarks/mutants.py [--jobs J] [--only FILE] [--minutes M] [--again] [--report]
 
 Each mutant is one change to the syntax tree of one file: an operator, a comparison's boundary, a
-constant, `max` for `min`, a charge left out, a scale rounded to nearest. The package is copied once;
-the mutated file is written into the copy, and the tests that are named for the file run against it
-until one fails. Results go to docs/results/mutants.csv as they come, so a run resumes where it
-stopped; docs/results/mutants.md lists every mutant with what killed it. A mutant that survives
-must have an explanation below, or the script ends with exit code 1.
+constant, `max` for `min`, a charge left out, a scale rounded to nearest. Every process has a copy of
+the package; the mutated file is written into it, and the tests that are named for the file run
+against it until one fails. Results go to docs/results/mutants.csv as they come, so a run resumes
+where it stopped; docs/results/mutants.md lists every mutant with what killed it. The script ends with
+exit code 1 while a mutant is untried, or survives without an explanation below.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ import argparse
 import ast
 import copy
 import csv
+import functools
 import hashlib
+import importlib
+import multiprocessing
 import os
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-
-from common import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "frith"
@@ -50,6 +52,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/privacy/test_mechanisms.py", "tests/privacy/test_sign_choice.py",
         "tests/privacy/test_shares.py",
     ),
+    "privacy/rebuilding.py": ("tests/privacy/test_rebuilding.py",),
+    "privacy/words.py": ("tests/cli/test_show.py",),
     "privacy/guarantee.py": (
         "tests/privacy/test_budget.py", "tests/test_curator.py", "tests/learners/test_published.py",
         "tests/learners/test_random_decision.py",
@@ -223,38 +227,96 @@ def _is_left_out(node: ast.AST) -> bool:
 # -- runs --------------------------------------------------------------------------------------
 
 
-@dataclass
+HEAVY = (
+    "numpy", "pandas", "pyarrow.dataset", "numba", "scipy.stats", "sklearn.ensemble", "sklearn.utils",
+    "opendp.prelude", "dp_accounting", "hypothesis", "pytest", "cryptography.fernet", "sqlalchemy",
+)  # fmt: skip
+"""What every test run imports: read once by each process, then inherited by its forks."""
+
+KERNELS = ("kernels", "gradients", "label_gradients")
+"""Modules with machine code that calls each other's: compiled anew when one of them is broken."""
+
+
 class Copy:
     """The package in a folder of its own, in which one file at a time is broken."""
 
-    folder: Path
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="frith-mutants-"))
+        self.clean = self.folder / "clean"
+        self.sound: set[str] = set()
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, self.folder / "frith", ignore=ignored)
+        for name in HEAVY:
+            importlib.import_module(name)
 
-    def run(self, tests: tuple[str, ...]) -> tuple[int, str]:
-        """The exit code of pytest and the test that failed first."""
-        environment = os.environ | {
-            "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
-        }  # fmt: skip
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            return 1, "time"
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-        return done.returncode, failed[1] if failed else done.stdout.strip()[-60:]
+    def run(self, tests: tuple[str, ...], cache: Path) -> tuple[int, str]:
+        """The exit code of pytest, in a fork, and the test that failed first."""
+        log = self.folder / "log"
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            _test(self.folder, cache, log, tests)
+        end = time.monotonic() + SECONDS
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return 1, "time"
+            time.sleep(0.05)
+        text = log.read_text(encoding="utf-8", errors="replace")
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
+        return ended[1], failed[1] if failed else text.strip()[-60:]
+
+    def check(self, file: str) -> None:
+        """The tests of a file pass without a mutant; also compiles what is not broken."""
+        if file not in self.sound:
+            code, by = self.run(TESTS[file], self.clean)
+            if code:
+                raise RuntimeError(f"{file}: its tests fail without a mutant ({by})")
+            self.sound.add(file)
 
     def broken(self, mutant: Mutant) -> tuple[int, str]:
-        path = self.folder / "frith" / mutant.file
+        path, cache = self.folder / "frith" / mutant.file, self.clean
+        if path.stem in KERNELS:
+            cache = self.folder / "broken"
+            shutil.rmtree(cache, ignore_errors=True)
+            ignored = shutil.ignore_patterns(*(f"{name}.*" for name in KERNELS))
+            shutil.copytree(self.clean, cache, ignore=ignored)
         path.write_text(mutant.text, encoding="utf-8")
         try:
-            return self.run(TESTS[mutant.file])
+            return self.run(TESTS[mutant.file], cache)
         finally:
-            shutil.copy(SOURCE / mutant.file, path)
+            shutil.copy2(SOURCE / mutant.file, path)
+
+
+def _test(folder: Path, cache: Path, log: Path, tests: tuple[str, ...]) -> None:
+    """In a fork: tests against the copy, and the end of the process."""
+    code = 1
+    try:
+        import numba
+        import pytest
+
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+        sys.dont_write_bytecode, numba.config.CACHE_DIR = True, str(cache)
+        sys.path.insert(0, str(folder))
+        os.chdir(ROOT)
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+@functools.cache
+def _place() -> Copy:
+    """The copy of this process."""
+    import atexit
+
+    place = Copy()
+    atexit.register(shutil.rmtree, place.folder, ignore_errors=True)
+    return place
 
 
 FIELDS = ("id", "file", "function", "line", "change", "outcome", "by", "seconds")
@@ -280,9 +342,10 @@ def told(mutant: Mutant) -> dict[str, str]:
     return {name: str(getattr(mutant, name)) for name in names}
 
 
-def try_mutant(place: Copy, mutant: Mutant) -> dict[str, str]:
+def try_mutant(mutant: Mutant) -> dict[str, str]:
+    _place().check(mutant.file)
     start = time.monotonic()
-    code, by = place.broken(mutant)
+    code, by = _place().broken(mutant)
     outcome = "survived" if code == 0 else "killed"
     return {
         "id": mutant.id, **told(mutant), "outcome": outcome, "by": "" if code == 0 else by,
@@ -300,6 +363,8 @@ def _cell(text: str) -> str:
 
 def report(rows: list[dict[str, str]], total: int) -> str:
     """What was tried, what survived and why, and every mutant with the test that killed it."""
+    from common import markdown_table  # not above: a process that imported frith cannot test a copy
+
     survivors = [r for r in rows if r["outcome"] == "survived"]
     files = [
         (
@@ -328,50 +393,47 @@ def report(rows: list[dict[str, str]], total: int) -> str:
     return "\n".join(lines)
 
 
+def try_all(todo: list[Mutant], jobs: int, minutes: float | None) -> Iterator[dict[str, str]]:
+    """Results as they come; none is begun after so many minutes."""
+    end = time.monotonic() + 60 * (minutes or 1e9)
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(try_mutant, mutant) for mutant in todo]
+        for number, future in enumerate(as_completed(futures), start=1):
+            row = future.result()
+            print(f"{number}/{len(todo)} {row['outcome']} {key_of(row)}", flush=True)
+            yield row
+            if time.monotonic() > end:
+                pool.shutdown(cancel_futures=True)
+                return
+
+
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--limit", type=int, help="try at most so many that were not tried yet")
-    arguments.add_argument("--only", help="only files whose name has this in it")
-    arguments.add_argument("--every", type=int, default=1, help="only every so-many-th mutant")
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    arguments.add_argument("--only", default="", help="only files whose name has this in it")
     arguments.add_argument("--minutes", type=float, help="begin no mutant after so many minutes")
+    arguments.add_argument(
+        "--again", action="store_true", help="try survivors without reason again"
+    )
     arguments.add_argument("--report", action="store_true", help="only write the list again")
-    arguments.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     options = arguments.parse_args()
-    every = [m for f in TESTS for m in mutants_of(f)]
-    path = options.out / "mutants.csv"
-    known = {m.id: m for m in every}
-    rows = {i: r | told(known[i]) for i, r in read_rows(path).items() if i in known}
-    wanted = [
-        m for m in every[:: options.every] if options.only in (None, "") or options.only in m.file
-    ]
-    todo = [] if options.report else [m for m in wanted if m.id not in rows][: options.limit]
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="frith-mutants-") as folder:
-        place = Copy(Path(folder)) if todo else None
-        checked: set[str] = set()
-        for number, mutant in enumerate(todo, start=1):
-            if options.minutes and time.monotonic() - start > 60 * options.minutes:
-                break
-            assert place is not None
-            if mutant.file not in checked:  # also compiles what is not broken
-                code, by = place.run(TESTS[mutant.file])
-                if code:
-                    raise SystemExit(f"{mutant.file}: its tests fail without a mutant ({by})")
-                checked.add(mutant.file)
-            rows[mutant.id] = try_mutant(place, mutant)
-            print(
-                f"{number}/{len(todo)} {rows[mutant.id]['outcome']} {key_of(rows[mutant.id])}",
-                flush=True,
-            )
-            write_rows(path, list(rows.values()))
+    every = {m.id: m for f in TESTS for m in mutants_of(f)}
+    path = RESULTS / "mutants.csv"
+    rows = {i: r | told(every[i]) for i, r in read_rows(path).items() if i in every}
+    if options.again:
+        rows = {i: r for i, r in rows.items() if r["outcome"] == "killed" or key_of(r) in EXPLAINED}
+    todo = [m for m in every.values() if m.id not in rows and options.only in m.file]
+    for row in try_all([] if options.report else todo, options.jobs, options.minutes):
+        rows[row["id"]] = row
+        write_rows(path, list(rows.values()))
     ordered = sorted(rows.values(), key=lambda r: (r["file"], int(r["line"]), r["change"]))
-    (options.out / "mutants.md").write_text(report(ordered, len(every)), encoding="utf-8")
+    (RESULTS / "mutants.md").write_text(report(ordered, len(every)), encoding="utf-8")
     unexplained = [
         key_of(r) for r in ordered if r["outcome"] == "survived" and key_of(r) not in EXPLAINED
     ]
     for text in unexplained:
         print(f"not explained: {text}")
-    return 1 if unexplained else 0
+    return 1 if unexplained or len(rows) < len(every) else 0
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ LEARNERS = {
 
 
 def score(job: dict[str, Any], data: Any) -> dict[str, Any]:
-    """Mean accuracy, AUC and log loss over the folds, and the spread of accuracies."""
+    """Mean accuracy, AUC and log loss over the folds, and their standard deviations."""
     from sklearn.metrics import log_loss, roc_auc_score
 
     X, y, fold = data["X"], data["y"], data["fold"]
@@ -79,11 +79,13 @@ def score(job: dict[str, Any], data: Any) -> dict[str, Any]:
         losses.append(float(log_loss(y[test], _over_all(proba, labels, data), labels=_all(data))))
         if int(data["classes"]) == 2:
             aucs.append(float(roc_auc_score(y[test] == labels[1], proba[:, 1])))
-    spread = float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else 0.0
-    return {
-        "accuracy": float(np.mean(accuracies)), "spread": spread, "log_loss": float(np.mean(losses)),
-        "auc": float(np.mean(aucs)) if aucs else None,
-    }  # fmt: skip
+    names = ("accuracy", "spread", "auc", "auc_spread", "log_loss", "log_loss_spread")
+    found = [f(v) if v else None for v in (accuracies, aucs, losses) for f in (np.mean, _spread)]
+    return {n: None if v is None else float(v) for n, v in zip(names, found, strict=True)}
+
+
+def _spread(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def _all(data: Any) -> list[int]:

@@ -5,7 +5,8 @@
 Ours come from accuracy.py, which is run first and resumes; theirs are measured here: diffprivlib's forest
 (in an environment of its own, since it does not import beside a current scikit-learn), interpret's DP-EBM
 (two labels only, delta 1e-6), and scikit-learn's forest and boosting without privacy. Everybody gets the
-same public domain. Writes peers.csv, peers.md and peers.png to docs/results; --quick a small run elsewhere.
+same public domain. Writes peers.csv, and a page and a picture a metric, to docs/results; --quick a small
+run elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd
-from accuracy import CHECKED, EPSILONS, FLAGSHIP, OTHERS, QUICK, TUNED, cells_of
+from accuracy import CHECKED, EPSILONS, FLAGSHIP, METRICS, OTHERS, QUICK, TUNED, cells_of
 
 from frith import Categorical
 from frith.encoding import columns_of, encode_label
@@ -34,13 +35,13 @@ OWN = ROOT / ".peers"
 PINNED = ("diffprivlib==0.6.6", "scikit-learn<1.9")
 PRIVATE = ("diffprivlib forest", "DP-EBM")
 EXACT = ("scikit-learn forest", "scikit-learn boosting")
-NEIGHBORS = {
-    "diffprivlib forest": "pure epsilon; neighbors not stated by it",
-    "DP-EBM": "(epsilon, 1e-6); neighbors not stated by it",
-    "scikit-learn forest": "no privacy",
-    "scikit-learn boosting": "no privacy",
+SETTINGS = {
+    "ours": "one record added or removed, delta 0; defaults, as everybody has",
+    "diffprivlib forest": "delta 0, its documents name no neighbors; 10 trees of depth 5; bounds given",
+    "DP-EBM": "delta 1e-6, its documents name no neighbors; two labels only; bounds and types given",
+    "scikit-learn forest": "no privacy; 100 trees",
+    "scikit-learn boosting": "no privacy; HistGradientBoosting, categories marked, no early stopping",
 }
-FIELDS = ("accuracy", "spread", "auc", "log_loss")
 
 # -- tables ------------------------------------------------------------------------------------
 
@@ -89,7 +90,7 @@ def own_python() -> Path:
 def wanted(names: list[str], epsilons: tuple[str, ...], folds: int) -> list[dict[str, Any]]:
     """Every fit; DP-EBM knows two labels only."""
     jobs = []
-    for name in names:
+    for name in sorted(names, key=lambda n: common.load(n)[0].size):  # whole sets, the small first
         binary = common.load(name)[2].n_labels == 2
         private = [p for p in PRIVATE if binary or p != "DP-EBM"]
         jobs += [_job(name, p, e, folds) for p in private for e in epsilons]
@@ -157,100 +158,149 @@ def _ask(
     line = worker.stdout.readline()
     if not line:
         del workers[python]
-        return job | dict.fromkeys(FIELDS)
+        return job | dict.fromkeys((*METRICS, *METRICS.values()))
     return json.loads(line)
 
 
 # -- words and pictures ------------------------------------------------------------------------
 
-HEAD = """# Our learners and other people's, on the same folds
+PRIVATE_LEARNERS = (FLAGSHIP, *OTHERS, *PRIVATE)
+PAGES = {"accuracy": "peers.md", "auc": "peers_auc.md", "log_loss": "peers_log_loss.md"}
+WORDS = {
+    "accuracy": "Accuracy, in percent",
+    "auc": "Area under the ROC curve, in percent; sets of two labels",
+    "log_loss": "Log loss, in nats: less is better",
+}
+HEAD = """# Our learners and other people's: {title}
 
-Stratified folds, the same for everybody; accuracy in percent, with the standard error over folds (and
-repeats, for ours). Everybody is given the same public domain: bounds, categories and labels. Our guarantees
-are for one record added or removed, delta 0. Made by `python benchmarks/peers.py`; every figure is in
-`peers.csv` and `accuracy.csv`. Sets marked (checked) had no say in any choice of ours.
+{words}. Means over the same stratified folds for everybody, ± the standard error over folds (and repeats,
+where a cell has several). Everybody is given the same public domain: bounds, categories and labels. Sets
+marked (checked) had no say in any choice of ours. Made by `make compare`; every figure is in `peers.csv`
+and `accuracy.csv`. The same for {links}.
 """
 
 
-def report(names: list[str], theirs: pd.DataFrame, out: Path) -> None:
-    ours = _ours(names)
+def cells(names: list[str], theirs: pd.DataFrame) -> pd.DataFrame:
+    """Ours at delta 0 and theirs: a row a set, learner and epsilon, with means and errors."""
+    ours = cells_of(pd.read_csv(common.RESULTS / "accuracy.csv", keep_default_na=False))
+    ours = ours[ours.set.isin(names) & (ours.delta == "0")]
+    theirs = theirs[theirs.set.isin(names)].dropna(subset=["accuracy"]).copy()
+    for metric, spread in METRICS.items():
+        theirs[f"{metric}_error"] = theirs[spread] / np.sqrt(theirs.folds)
+    return pd.concat([ours, theirs]).set_index(["set", "learner", "epsilon"]).sort_index()
+
+
+def report(names: list[str], found: pd.DataFrame, out: Path) -> None:
+    """A page and a picture for each metric."""
+    settings = "\n".join(f"- {name}: {words}" for name, words in SETTINGS.items())
+    for metric, page in PAGES.items():
+        others = [m for m in PAGES if m != metric]
+        links = " and ".join(f"[{m.replace('_', ' ')}]({PAGES[m]})" for m in others)
+        title = metric.replace("_", " ")
+        head = HEAD.format(title=title, words=WORDS[metric], links=links)
+        shown = [n for n in names if found.loc[n][metric].notna().any()]
+        picture = f"peers_{metric}.png"
+        plot(shown, found, metric, out / picture)
+        parts = [
+            head, f"{settings}\n- versions: {_versions()}\n", f"![{title} against epsilon]({picture})\n",
+            "## Means over sets\n", means(shown, found, metric), "## Every set\n",
+            every(shown, found, metric),
+        ]  # fmt: skip
+        (out / page).write_text("\n".join(parts), encoding="utf-8")
+        print(f"wrote {out / page}")
+
+
+def means(names: list[str], found: pd.DataFrame, metric: str) -> str:
+    """Learners' means over all sets, and over those on which everybody was measured."""
+    rows = []
+    both = [n for n in names if all((n, p) in found.index.droplevel(2) for p in PRIVATE_LEARNERS)]
+    for words, chosen in (("all sets", names), ("sets of two labels", both)):
+        for learner in PRIVATE_LEARNERS:
+            values = [_values(found, chosen, learner, e, metric) for e in EPSILONS]
+            if chosen and all(len(v) == len(chosen) for v in values):
+                shown = [_number(float(np.mean(v)), metric) for v in values]
+                rows.append([f"{learner}, {len(chosen)} {words}", *shown])
+    return common.markdown_table([f"mean {metric.replace('_', ' ')}", *EPSILONS], rows)
+
+
+def _values(
+    found: pd.DataFrame, names: list[str], learner: str, epsilon: str, metric: str
+) -> list[float]:
+    points = [_point(found, name, learner, epsilon, metric) for name in names]
+    return [p[0] for p in points if p is not None]
+
+
+def every(names: list[str], found: pd.DataFrame, metric: str) -> str:
     rows = []
     for name in names:
-        for learner in (FLAGSHIP, *OTHERS, *PRIVATE):
-            cells = [_cell(ours, theirs, name, learner, e) for e in EPSILONS]
-            if any(cells):
-                mark = "" if name in TUNED else " (checked)"
-                rows.append([f"{name}{mark}, {learner}", *cells])
-        rows += [
-            [f"{name}, {learner}", *[_cell(ours, theirs, name, learner, "inf")] * len(EPSILONS)]
-            for learner in EXACT
-        ]
-    settings = "\n".join(f"- {name}: {words}" for name, words in NEIGHBORS.items())
-    text = f"{HEAD}\n{settings}\n- versions: {_versions()}\n\n"
-    text += common.markdown_table(["accuracy at epsilon", *EPSILONS], rows)
-    (out / "peers.md").write_text(text, encoding="utf-8")
-    plot(names, ours, theirs, out / "peers.png")
-    print(f"wrote {out / 'peers.md'}")
-
-
-def _ours(names: list[str]) -> pd.DataFrame:
-    path = common.RESULTS / "accuracy.csv"
-    rows = pd.read_csv(path, keep_default_na=False)
-    cells = cells_of(rows[rows.set.isin(names)])
-    return cells[cells.delta == "0"]
+        mark = "" if name in TUNED else " (checked)"
+        for learner in (*PRIVATE_LEARNERS, *EXACT):
+            at = ["inf"] * len(EPSILONS) if learner in EXACT else EPSILONS
+            points = [_point(found, name, learner, e, metric) for e in at]
+            if any(points):
+                rows.append([f"{name}{mark}, {learner}", *(_cell(p, metric) for p in points)])
+    return common.markdown_table(["epsilon", *EPSILONS], rows)
 
 
 def _point(
-    ours: pd.DataFrame, theirs: pd.DataFrame, name: str, learner: str, epsilon: str
+    found: pd.DataFrame, name: str, learner: str, epsilon: str, metric: str
 ) -> tuple[float, float] | None:
-    found = ours[(ours.set == name) & (ours.learner == learner) & (ours.epsilon == epsilon)]
-    if len(found):
-        return float(found.accuracy.iloc[0]), float(found.error.iloc[0])
-    found = theirs[(theirs.set == name) & (theirs.learner == learner) & (theirs.epsilon == epsilon)]
-    found = found.dropna(subset=["accuracy"])
-    if found.empty:
+    if (name, learner, epsilon) not in found.index:
         return None
-    row = found.iloc[-1]
-    return float(row.accuracy), float(row.spread) / np.sqrt(float(row.folds))
+    row = found.loc[(name, learner, epsilon)].iloc[-1]
+    return None if pd.isna(row[metric]) else (float(row[metric]), float(row[f"{metric}_error"]))
 
 
-def _cell(ours: pd.DataFrame, theirs: pd.DataFrame, name: str, learner: str, epsilon: str) -> str:
-    point = _point(ours, theirs, name, learner, epsilon)
-    return "" if point is None else f"{100 * point[0]:.1f} ± {100 * point[1]:.1f}"
+def _number(value: float, metric: str) -> str:
+    return f"{value:.3f}" if metric == "log_loss" else f"{100 * value:.1f}"
 
 
-def plot(names: list[str], ours: pd.DataFrame, theirs: pd.DataFrame, path: Path) -> None:
+def _cell(point: tuple[float, float] | None, metric: str) -> str:
+    if point is None:
+        return ""
+    error = "" if np.isnan(point[1]) else f" ± {_number(point[1], metric)}"
+    return _number(point[0], metric) + error
+
+
+def plot(names: list[str], found: pd.DataFrame, metric: str, path: Path) -> None:
     """Small multiples: one panel a set, a line and a 95% band a learner."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    colors = dict(zip((FLAGSHIP, *OTHERS, *PRIVATE), plt.colormaps["tab10"].colors, strict=False))
-    width = 4
+    colors = dict(zip(PRIVATE_LEARNERS, plt.colormaps["tab10"].colors, strict=False))
+    width, scale = 4, 1 if metric == "log_loss" else 100
     height = -(-len(names) // width)
     figure, axes = plt.subplots(
         height, width, figsize=(14, 2.7 * height), squeeze=False, layout="constrained", sharex=True
     )
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    x = [float(e) for e in EPSILONS]
     for axis, name in zip(axes.flat, names, strict=False):
         for learner, color in colors.items():
-            points = [_point(ours, theirs, name, learner, e) for e in EPSILONS]
-            known = [(a, *p) for a, p in zip(x, points, strict=True) if p is not None]
+            points = [_point(found, name, learner, e, metric) for e in EPSILONS]
+            known = [(float(e), *p) for e, p in zip(EPSILONS, points, strict=True) if p is not None]
             if known:
                 at, mean, error = (np.array(v) for v in zip(*known, strict=True))
                 bold = 2.2 if learner == FLAGSHIP else 1.0
-                axis.plot(at, 100 * mean, color=color, linewidth=bold, label=learner)
-                axis.fill_between(
-                    at, 100 * (mean - 2 * error), 100 * (mean + 2 * error), color=color, alpha=0.15
-                )
+                axis.plot(at, scale * mean, color=color, linewidth=bold, label=learner)
+                low, high = (scale * (mean + side * 1.96 * error) for side in (-1, 1))
+                axis.fill_between(at, low, high, color=color, alpha=0.15)
         axis.set_xscale("log")
+        if metric == "log_loss":  # a peer's may be so large that nothing else would be seen
+            axis.set_ylim(top=2 * _point(found, name, FLAGSHIP, EPSILONS[0], metric)[0])  # type: ignore[index]
         axis.set_title(name, loc="left", fontsize=9)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    legend: dict[str, Any] = {}
+    for axis in axes.flat:
+        handles, labels = axis.get_legend_handles_labels()
+        legend |= dict(zip(labels, handles, strict=True))
+    figure.legend(
+        legend.values(), legend.keys(), loc="outside lower center", ncols=5, frameon=False
+    )
     figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 def _versions() -> str:
@@ -281,7 +331,7 @@ def main() -> None:
             export(name, Path(folder))
         jobs = [] if options.report else wanted(names, epsilons, folds)
         theirs = run(jobs, Path(folder), out / "peers.csv")
-    report(names, theirs, out)
+    report(names, cells(names, theirs), out)
 
 
 if __name__ == "__main__":
