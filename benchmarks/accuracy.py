@@ -87,12 +87,11 @@ def score(job: dict[str, Any]) -> dict[str, Any]:
         losses.append(log_loss(truth, np.clip(proba, 1e-9, 1), labels=model.classes_))
         if len(model.classes_) == 2:
             aucs.append(roc_auc_score(truth == model.classes_[1], proba[:, 1]))
-    found = zip(METRICS.items(), (accuracies, aucs, losses), strict=True)
-    return {
-        name: round(float(value), 6) if values else ""
-        for (metric, spread), values in found
-        for name, value in ((metric, np.mean(values)), (spread, np.std(values, ddof=1)))
-    }
+    found = {}
+    for (metric, spread), values in zip(METRICS.items(), (accuracies, aucs, losses), strict=True):
+        found[metric] = round(float(np.mean(values)), 6) if values else ""
+        found[spread] = round(float(np.std(values, ddof=1)), 6) if values else ""
+    return found
 
 
 def learner_of(job: dict[str, Any], domain: Any) -> Any:

@@ -1,6 +1,6 @@
 """The audit ladder over every learner and every known flaw, for docs/audit.md.
 
-    python benchmarks/audit.py [--full] [--report]
+    python benchmarks/audit.py [--full] [--jobs J] [--report]
 
 Each audit's result is kept in docs/results/audit.json as it ends, so a run resumes where it
 stopped; the tables between the marks of docs/audit.md are written from it. Ends with exit code 1 if
@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from common import RESULTS, markdown_table
 from frith import Budget
 from frith.audit.known_bad import FLAWS
 from frith.audit.ladder import RUNGS, audit_flaw, audit_learner, audit_noise
-from frith.audit.sizes import FULL, QUICK
+from frith.audit.sizes import FULL, QUICK, Size
 from frith.audit.subjects import SOUND
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "audit.md"
@@ -31,43 +34,52 @@ SHOWN = {"passed": "passed", "failed": "FAILED", "not applicable": "-"}
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--full", action="store_true", help="the size of the proof run")
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     arguments.add_argument("--report", action="store_true", help="only write the page again")
     arguments.add_argument("--fresh", action="store_true", help="forget earlier results")
     options = arguments.parse_args()
     size, path = FULL if options.full else QUICK, RESULTS / "audit.json"
-    found = {} if options.fresh or not path.is_file() else json.loads(path.read_text())
-    for name, work in [] if options.report else _work(size):
-        if name not in found or found[name]["size"] != size.name:
-            print(name, flush=True)
-            found[name] = work()
-            path.write_text(json.dumps(found, indent=1))
-    _write_page(found)
-    return 0 if all(entry["ok"] for entry in found.values()) else 1
+    known = {} if options.fresh or not path.is_file() else json.loads(path.read_text())
+    names = _names()
+    found = {name: known[name] for name in names if name in known}
+    todo = [n for n in names if n not in found or found[n]["size"] != size.name]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, context) as pool:
+        running = {pool.submit(_audit, n, size): n for n in todo if not options.report}
+        for future in as_completed(running):
+            found[running[future]] = future.result()
+            print(running[future], flush=True)
+            path.write_text(json.dumps({n: found[n] for n in names if n in found}, indent=1) + "\n")
+    _write_page({n: found[n] for n in names if n in found})
+    return 0 if len(found) == len(names) and all(entry["ok"] for entry in found.values()) else 1
 
 
-def _work(size: Any) -> list[tuple[str, Any]]:
-    jobs: list[tuple[str, Any]] = [("noise", lambda: _of_report(audit_noise(size), size))]
-    for name in SOUND:
-        for kind, budget in BUDGETS.items():
-            jobs.append(
-                (
-                    f"{name}, {kind}",
-                    lambda n=name, b=budget: _of_report(audit_learner(n, b, size), size),
-                )
-            )
-    for flaw in FLAWS:
-        jobs.append((f"flaw: {flaw.name}", lambda f=flaw: _of_flaw(f, size)))
-    return jobs
+FLAW = "flaw: "
 
 
-def _of_report(report: Any, size: Any) -> dict[str, Any]:
+def _names() -> list[str]:
+    """Every audit: the noise, each learner under each kind of budget, each flaw."""
+    learners = [f"{name}, {kind}" for name in SOUND for kind in BUDGETS]
+    return ["noise", *learners, *(FLAW + flaw.name for flaw in FLAWS)]
+
+
+def _audit(name: str, size: Size) -> dict[str, Any]:
+    if name == "noise":
+        return _of_report(audit_noise(size), size)
+    if name.startswith(FLAW):
+        return _of_flaw(next(f for f in FLAWS if FLAW + f.name == name), size)
+    learner, kind = name.rsplit(", ", 1)
+    return _of_report(audit_learner(learner, BUDGETS[kind], size), size)
+
+
+def _of_report(report: Any, size: Size) -> dict[str, Any]:
     return {
         "kind": "learner", "size": size.name, "ok": report.passed,
         "rungs": {rung: report.status_of(rung) for rung in RUNGS}, "report": report.to_json(),
     }  # fmt: skip
 
 
-def _of_flaw(flaw: Any, size: Any) -> dict[str, Any]:
+def _of_flaw(flaw: Any, size: Size) -> dict[str, Any]:
     verdict = audit_flaw(flaw, BUDGETS["pure"], size)
     return {
         "kind": "flaw", "size": size.name, "seen_in": flaw.seen_in,
@@ -108,7 +120,7 @@ def _learners_table(found: dict[str, Any]) -> str:
 def _flaws_table(found: dict[str, Any]) -> str:
     rows = [
         [
-            name.removeprefix("flaw: "), entry["seen_in"],
+            name.removeprefix(FLAW), entry["seen_in"],
             *("flagged" if rung in entry["flagged_on"] else "-" for rung in RUNGS),
             "passed" if entry["twin"] else "FLAGGED",
         ]

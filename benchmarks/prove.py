@@ -74,6 +74,18 @@ STEPS = (
         "results/server.md",
     ),
     Step(
+        "audit",
+        "Every learner on every rung at full size, and every known flaw flagged, its sound twin not.",
+        (PYTHON, "benchmarks/audit.py", "--full"),
+        "audit.md",
+    ),
+    Step(
+        "mutants",
+        "The privacy code broken in hundreds of small ways: which test noticed, and why some did not.",
+        (PYTHON, "benchmarks/mutants.py"),
+        "results/mutants.md",
+    ),
+    Step(
         "rdt-accuracy",
         "Private-RDT on nursery and mushroom at the paper's eleven epsilons, beside the exact forest.",
         (PYTHON, "benchmarks/rdt_accuracy.py"),
