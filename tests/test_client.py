@@ -436,9 +436,28 @@ def test_a_busy_server_is_asked_again_when_it_says(asked, flaky, monkeypatch):
     naps = []
     monkeypatch.setattr(wire.time, "sleep", naps.append)
     problem = {"code": "unavailable", "message": "later"}
-    flaky("GET", 1, lambda: httpx2.Response(503, json=problem, headers={"retry-after": "7"}))
+
+    def busy():
+        return httpx2.Response(503, json=problem, headers={"retry-after": "7"})
+
+    seen = flaky("GET", 1, busy)
     assert database.budget(table).left == 4
     assert naps == [7]
+    seen.clear()
+    flaky("POST", 1, busy)
+    assert database.quote(table, epsilon=1).cost == 1, "a quote changes nothing"
+    assert naps == [7, 7]
+
+
+def test_waiting_for_a_busy_server_ends_after_half_a_minute(asked, flaky, monkeypatch):
+    naps = []
+    monkeypatch.setattr(wire.time, "sleep", naps.append)
+    monkeypatch.setattr(wire, "_PAUSES", (0.1,) * 6)
+    problem = {"code": "too_many", "message": "still full"}
+    flaky("GET", 99, lambda: httpx2.Response(429, json=problem, headers={"retry-after": "10"}))
+    with pytest.raises(RemoteError, match="still full"):
+        asked[1].tables()
+    assert naps == [10, 10, 10]
 
 
 def test_tries_are_bounded_and_so_is_waiting(asked, flaky):

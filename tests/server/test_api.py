@@ -1,6 +1,7 @@
 """The whole life of a request over the API: what is said, and what the ledger then holds."""
 
 import json
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -12,6 +13,7 @@ from frith.server import jobs, members, tables
 from frith.server.journal import JobCurator
 from frith.server.policies import Policy
 from frith.server.worker import Worker
+from frith.store import StoreError
 from tests.server.conftest import BUDGET, refused, said
 from tests.tables import person_domain, small_domain, small_table
 
@@ -597,8 +599,42 @@ def test_too_many_queued_jobs_of_one_member_are_refused(house):
     house.set(queued_per_member=2)
     for epsilon in ("0.1", "0.2"):
         said(house.analyst.ask(house.table, epsilon=epsilon), 202)
-    refused(house.analyst.ask(house.table, epsilon="0.3"), "too_many")
+    full = house.analyst.ask(house.table, epsilon="0.3")
+    refused(full, "too_many")
+    assert full.headers["retry-after"] == "10"
     said(house.curator.ask(house.table, epsilon="0.3"), 202)
+
+
+def test_who_asks_too_often_is_told_how_long_to_wait(house):
+    house.set(requests_per_second=1)
+    answers = [house.analyst.get("/v1/me") for _ in range(2)]
+    assert [a.headers.get("retry-after") for a in answers] == [None, "1"]
+    assert answers[1].status_code == 429
+    house.set(failures_per_minute=1)
+    wrong = house.stranger(authorization="Bearer frith_a_b")
+    answers = [wrong.get("/v1/me") for _ in range(2)]
+    assert [(a.status_code, a.headers.get("retry-after")) for a in answers] == [
+        (401, None), (429, "60"),
+    ]  # fmt: skip
+
+
+def test_a_database_that_cannot_be_reached_is_to_be_asked_again(house, monkeypatch):
+    def locked():
+        raise StoreError("/secret/server.db is locked")
+
+    monkeypatch.setattr(house.database, "read", locked)
+    answer = house.analyst.get("/v1/me")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "secret" not in refused(answer, "unavailable")
+
+
+def test_a_server_without_onnx_says_what_to_do_instead(house, monkeypatch):
+    forest = house.train()["id"]
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    answer = house.analyst.get(f"/v1/forests/{forest}/model.onnx")
+    assert answer.status_code == 501
+    assert "as JSON" in refused(answer, "not_offered")
+    assert "retry-after" not in answer.headers
 
 
 # -- amounts and parameters ------------------------------------------------------------------------

@@ -120,6 +120,7 @@ def test_a_wrong_token_is_told_so_and_guessing_is_slowed(house):
     assert [a.status_code for a in said] == [401, 401, 401, 429, 429]
     assert "valid token" in said[0].text
     assert "wait a minute" in said[-1].text
+    assert [a.headers.get("retry-after") for a in said] == [None] * 3 + ["60"] * 2
     assert all("set-cookie" not in a.headers for a in said)
 
 

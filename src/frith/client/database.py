@@ -114,7 +114,7 @@ class RemoteDatabase(Curating):
     ) -> Quote:
         """What a forest would cost and what would be left. Free, and from public facts alone."""
         body = _forest_asked(learner, epsilon, delta, parameters)
-        return Quote.read(self._wire.post("tables", table, "quotes", body=body))
+        return Quote.read(self._wire.post("tables", table, "quotes", body=body, retry=True))
 
     def train(
         self,

@@ -44,6 +44,7 @@ SECURITY = {
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
 """For the OpenAPI document alone: the door has checked the token before."""
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_DATABASE_WAIT = 5  # seconds
 _CODES = {404: "not_found", 405: "bad_request", 413: "too_large"}
 
 
@@ -147,11 +148,18 @@ def said(scope: Scope, problem: Exception) -> Response:
             unit=problem.unit,
         )
     if not isinstance(problem, Problem):
-        problem = Problem("unavailable", "the server cannot reach its database; try again later")
+        problem = Problem(
+            "unavailable",
+            "the server cannot reach its database; try again later",
+            wait=_DATABASE_WAIT,
+        )
     if is_page(scope):
-        return problem_page(scope, problem.message, problem.status)
-    headers = {"www-authenticate": "Bearer"} if problem.code == "unauthorized" else {}
-    return JSONResponse(problem.to_json(), problem.status, headers)
+        answer: Response = problem_page(scope, problem.message, problem.status)
+    else:
+        challenge = {"www-authenticate": "Bearer"} if problem.code == "unauthorized" else {}
+        answer = JSONResponse(problem.to_json(), problem.status, challenge)
+    answer.headers.update(problem.headers)
+    return answer
 
 
 def _handle_problems(app: FastAPI) -> None:

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from frith.server.context import Context
 from frith.server.documents import ProblemSaid
-from frith.server.problems import STATUS, curators_only
+from frith.server.problems import BUSY, STATUS, curators_only
 from frith.server.schema import Member
 
 
@@ -29,7 +29,13 @@ async def _caller(request: Request) -> Caller:
 
 
 Called = Annotated[Caller, Depends(_caller)]
+_RETRY_AFTER = {
+    "description": "Seconds to wait before asking again, where a wait helps.",
+    "schema": {"type": "integer", "minimum": 1},
+}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemSaid, "description": "Refused"} for status in set(STATUS.values())
+    status: {"model": ProblemSaid, "description": "Refused"}
+    | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in BUSY else {})
+    for status in set(STATUS.values())
 }
 """Every route may refuse in these ways."""

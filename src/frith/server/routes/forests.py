@@ -89,7 +89,11 @@ def onnx(found: forests.Released) -> Response:
     try:
         model = found.forest().to_onnx()
     except ImportError:
-        raise Problem("unavailable", "this server has no ONNX export: frith[onnx]") from None
+        raise Problem(
+            "not_offered",
+            "this server does not export to ONNX; take the forest as JSON and call its to_onnx(), "
+            "or ask the curator to install frith[onnx]",
+        ) from None
     return Response(model.SerializeToString(), media_type="application/octet-stream")
 
 
