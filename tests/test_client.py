@@ -611,6 +611,16 @@ def test_a_batch_is_registered(host, curator):
     assert curator.add_batch(table, "more", host.folder / "later.parquet").batches == ("more",)
 
 
+def test_the_ledger_is_read_page_by_page(host, curator, monkeypatch):
+    table, token = host.add_table()
+    host.connect(token).train(table, "random-decision", epsilon=1, n_trees=2)
+    whole = curator.ledger()
+    assert [entry.id for entry in whole] == list(range(1, len(whole) + 1))
+    for size in (1, 2, len(whole), len(whole) + 1):
+        monkeypatch.setattr("frith.client.database._PAGE", size)
+        assert curator.ledger() == whole
+
+
 def test_the_ledger_is_read_and_verified(host, curator):
     table, token = host.add_table()
     analyst = host.connect(token)

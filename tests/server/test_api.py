@@ -9,9 +9,11 @@ from fractions import Fraction
 import pytest
 
 from frith.learners import BY_NAME
+from frith.ledger import Book
 from frith.server import jobs, members, tables
 from frith.server.journal import JobCurator
 from frith.server.policies import Policy
+from frith.server.routes import ledger
 from frith.server.worker import Worker
 from frith.store import StoreError
 from tests.server.conftest import BUDGET, refused, said
@@ -731,6 +733,47 @@ def test_analysts_read_their_own_entries_and_curators_the_whole_chain(house):
     verified = said(house.curator.get("/v1/ledger/verification"))
     assert verified["holds"]
     assert verified["entries"] == len(whole)
+
+
+def test_a_ledger_is_read_a_page_at_a_time(house):
+    bea = house.add("b_a", to=house.table)
+    house.train(bea, epsilon="0.2")
+    house.train(house.add("bxa", to=house.table))
+    house.train(bea, epsilon="0.3")
+    for person in (bea, house.curator):
+        whole, read = said(person.get("/v1/ledger")), []
+        query = {"limit": 2}
+        while page := said(person.get("/v1/ledger", params=query)):
+            assert len(page) <= 2
+            read += page
+            query["after"] = page[-1]["id"]
+        assert read == whole
+        assert len(whole) > 4
+    for query in ({"limit": 0}, {"limit": 1001}, {"after": -1}, {"after": 2**63}, {"after": "x"}):
+        refused(bea.get("/v1/ledger", params=query), "invalid")
+    assert {e["account"] for e in said(bea.get("/v1/ledger"))} == {f"{house.table}/b_a"}
+
+
+def test_an_export_is_whole_and_comes_in_parts(house, monkeypatch):
+    house.train()
+    whole = house.curator.get("/v1/ledger.csv")
+    asked = []
+    real = Book.page
+    monkeypatch.setattr(ledger, "_PAGE", 2)
+    monkeypatch.setattr(Book, "page", lambda *a: asked.append(a[1:]) or real(*a))
+    monkeypatch.setattr(Book, "entries", None)
+    assert house.curator.get("/v1/ledger.csv").text == whole.text
+    assert whole.headers["content-type"] == "text/csv; charset=utf-8"
+    assert len(asked) >= 3
+    assert house.add("na").get("/v1/ledger.csv").text == whole.text.splitlines()[0] + "\n"
+
+
+def test_an_export_that_cannot_begin_says_so(house, monkeypatch):
+    def locked(*_):
+        raise StoreError("locked")
+
+    monkeypatch.setattr(Book, "page", locked)
+    refused(house.curator.get("/v1/ledger.csv"), "unavailable")
 
 
 def test_a_member_whose_name_ends_like_another_sees_nothing_of_theirs(house):

@@ -27,6 +27,8 @@ from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 
+_PAGE = 1_000  # entries of the ledger at a time
+
 
 def connect(
     url: str,
@@ -105,7 +107,13 @@ class RemoteDatabase(Curating):
 
     def ledger(self) -> list[Receipt]:
         """Every reservation, charge and release of yours, oldest first; a curator's is all."""
-        return [Receipt.from_json(said) for said in self._wire.get("ledger")]
+        found: list[Receipt] = []
+        while True:
+            after = str(found[-1].id if found else 0)
+            page = self._wire.get("ledger", after=after, limit=str(_PAGE))
+            found += [Receipt.from_json(said) for said in page]
+            if len(page) < _PAGE:
+                return found
 
     # -- asking --------------------------------------------------------------------------------
 
