@@ -21,7 +21,7 @@ from frith.privacy.exact import show
 from frith.server.context import Context
 from frith.server.documents import Healthy
 from frith.server.door import Door
-from frith.server.limits import BodyLimit
+from frith.server.limits import BodyLimit, Crowd
 from frith.server.metrics import Requests
 from frith.server.metrics import router as metrics
 from frith.server.pages import add_pages
@@ -60,6 +60,7 @@ def make_app(context: Context) -> FastAPI:
         redirect_slashes=False,  # a redirect names the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
+    app.state.crowd = Crowd(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (tables, forests, jobs, parties, members, ledger):
         api.include_router(part.router, prefix="/v1")

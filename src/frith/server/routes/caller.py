@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -28,7 +29,14 @@ async def _caller(request: Request) -> Caller:
     return Caller(request.app.state.context, request.state.member, request.app.state.requests)
 
 
+async def _among_few(request: Request) -> AsyncIterator[None]:
+    with request.app.state.crowd.place_for(request.state.member.name):
+        yield
+
+
 Called = Annotated[Caller, Depends(_caller)]
+HEAVY = [Depends(_among_few)]
+"""The dependencies of a route that reads or makes much at a time."""
 _RETRY_AFTER = {
     "description": "Seconds to wait before asking again, where a wait helps.",
     "schema": {"type": "integer", "minimum": 1},

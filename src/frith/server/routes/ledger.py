@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from frith.ledger import Receipt, as_csv
 from frith.server import documents as d
-from frith.server.routes.caller import Called, Caller
+from frith.server.routes.caller import HEAVY, Called, Caller
 from frith.server.spending import member_of
 
 router = APIRouter(tags=["ledger"])
@@ -33,6 +33,7 @@ def list_entries(
 
 @router.get(
     "/ledger.csv",
+    dependencies=HEAVY,
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
@@ -41,7 +42,7 @@ def export(caller: Called) -> Response:
     return stream_csv(caller)
 
 
-@router.get("/ledger/verification")
+@router.get("/ledger/verification", dependencies=HEAVY)
 def verify(caller: Called) -> d.VerificationSaid:
     """Follow the chain of hashes from its first entry. For curators."""
     caller.must_be_curator()

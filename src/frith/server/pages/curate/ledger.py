@@ -8,13 +8,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
 from frith.server.pages.visit import Curating
+from frith.server.routes.caller import HEAVY
 from frith.server.routes.ledger import stream_csv, stream_json
 
 router = APIRouter(prefix="/curate")
 _SHOWN = 100  # entries on a page
 
 
-@router.get("/ledger")
+@router.get("/ledger", dependencies=HEAVY)
 def show_ledger(
     visit: Curating, before: Annotated[int | None, Query(ge=1, lt=2**63)] = None
 ) -> HTMLResponse:
@@ -26,12 +27,12 @@ def show_ledger(
     return visit.show("curate/ledger.html", found=found, entries=entries)
 
 
-@router.get("/ledger.csv")
+@router.get("/ledger.csv", dependencies=HEAVY)
 def export_csv(visit: Curating) -> Response:
     return _download(stream_csv(visit), "ledger.csv")
 
 
-@router.get("/ledger.json")
+@router.get("/ledger.json", dependencies=HEAVY)
 def export_json(visit: Curating) -> Response:
     return _download(stream_json(visit), "ledger.json")
 
