@@ -6,6 +6,7 @@ import pickle
 import sys
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import get_overloads
 
 import httpx2
 import numpy as np
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from sklearn.base import clone
 
 import frith
-from frith.client import Job, wire
+from frith.client import Job, RemoteDatabase, wire
 from frith.client.facts import Account
 from frith.errors import BudgetExceeded, RemoteError
 from frith.learners import BY_NAME
@@ -633,6 +634,22 @@ def test_the_ledger_is_read_and_verified(host, curator):
     assert found.entries == len(curator.ledger())
     with pytest.raises(RemoteError, match="only a curator"):
         analyst.verify_ledger()
+
+
+def test_what_comes_back_has_a_type_with_and_without_waiting():
+    for name, kind in {
+        "train": "PrivateForestClassifier",
+        "dry_run": "PrivateForestClassifier",
+        "update": "PrivateForestClassifier",
+        "score": "Score",
+    }.items():
+        known = [o.__annotations__ for o in get_overloads(getattr(RemoteDatabase, name))]
+        assert {a["wait"]: a["return"] for a in known} == {
+            "Literal[True]": kind,
+            "Literal[False]": "Job",
+        }
+    said = [f.__annotations__.get("return") for f in vars(RemoteDatabase).values() if callable(f)]
+    assert "Any" not in said
 
 
 def test_a_job_tells_itself_as_json(asked):
