@@ -6,6 +6,7 @@ import pickle
 import sys
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import get_overloads
 
 import httpx2
 import numpy as np
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from sklearn.base import clone
 
 import frith
-from frith.client import Job, wire
+from frith.client import Job, RemoteDatabase, wire
 from frith.client.facts import Account
 from frith.errors import BudgetExceeded, RemoteError
 from frith.learners import BY_NAME
@@ -436,9 +437,28 @@ def test_a_busy_server_is_asked_again_when_it_says(asked, flaky, monkeypatch):
     naps = []
     monkeypatch.setattr(wire.time, "sleep", naps.append)
     problem = {"code": "unavailable", "message": "later"}
-    flaky("GET", 1, lambda: httpx2.Response(503, json=problem, headers={"retry-after": "7"}))
+
+    def busy():
+        return httpx2.Response(503, json=problem, headers={"retry-after": "7"})
+
+    seen = flaky("GET", 1, busy)
     assert database.budget(table).left == 4
     assert naps == [7]
+    seen.clear()
+    flaky("POST", 1, busy)
+    assert database.quote(table, epsilon=1).cost == 1, "a quote changes nothing"
+    assert naps == [7, 7]
+
+
+def test_waiting_for_a_busy_server_ends_after_half_a_minute(asked, flaky, monkeypatch):
+    naps = []
+    monkeypatch.setattr(wire.time, "sleep", naps.append)
+    monkeypatch.setattr(wire, "_PAUSES", (0.1,) * 6)
+    problem = {"code": "too_many", "message": "still full"}
+    flaky("GET", 99, lambda: httpx2.Response(429, json=problem, headers={"retry-after": "10"}))
+    with pytest.raises(RemoteError, match="still full"):
+        asked[1].tables()
+    assert naps == [10, 10, 10]
 
 
 def test_tries_are_bounded_and_so_is_waiting(asked, flaky):
@@ -592,6 +612,16 @@ def test_a_batch_is_registered(host, curator):
     assert curator.add_batch(table, "more", host.folder / "later.parquet").batches == ("more",)
 
 
+def test_the_ledger_is_read_page_by_page(host, curator, monkeypatch):
+    table, token = host.add_table()
+    host.connect(token).train(table, "random-decision", epsilon=1, n_trees=2)
+    whole = curator.ledger()
+    assert [entry.id for entry in whole] == list(range(1, len(whole) + 1))
+    for size in (1, 2, len(whole), len(whole) + 1):
+        monkeypatch.setattr("frith.client.database._PAGE", size)
+        assert curator.ledger() == whole
+
+
 def test_the_ledger_is_read_and_verified(host, curator):
     table, token = host.add_table()
     analyst = host.connect(token)
@@ -604,6 +634,22 @@ def test_the_ledger_is_read_and_verified(host, curator):
     assert found.entries == len(curator.ledger())
     with pytest.raises(RemoteError, match="only a curator"):
         analyst.verify_ledger()
+
+
+def test_what_comes_back_has_a_type_with_and_without_waiting():
+    for name, kind in {
+        "train": "PrivateForestClassifier",
+        "dry_run": "PrivateForestClassifier",
+        "update": "PrivateForestClassifier",
+        "score": "Score",
+    }.items():
+        known = [o.__annotations__ for o in get_overloads(getattr(RemoteDatabase, name))]
+        assert {a["wait"]: a["return"] for a in known} == {
+            "Literal[True]": kind,
+            "Literal[False]": "Job",
+        }
+    said = [f.__annotations__.get("return") for f in vars(RemoteDatabase).values() if callable(f)]
+    assert "Any" not in said
 
 
 def test_a_job_tells_itself_as_json(asked):

@@ -131,6 +131,21 @@ def test_a_budget_that_is_lowered_leaves_nothing_but_keeps_what_was_promised(ope
         assert book.verify().holds
 
 
+def test_entries_are_read_in_pages_from_either_end(opened):
+    with write(opened) as book:
+        book.open("t/ana", Budget.of(1))
+        for _ in range(2):
+            book.charge("t", Fraction(1, 8), "fit")
+            book.charge("t/ana", Fraction(1, 8), "fit")
+        whole, ids = book.entries(), lambda found: [e.id for e in found]
+        assert book.page(9) == whole
+        assert book.latest(9) == whole[::-1]
+        assert ids(book.page(2, after=3)) == [4, 5]
+        assert ids(book.latest(2, before=3)) == [2, 1]
+        assert ids(book.page(2, 2, ["t/ana"])) == [4, 6]
+        assert book.page(9, 6) == book.latest(9, 1) == book.page(9, 0, []) == []
+
+
 def test_entries_are_neither_edited_nor_deleted(opened):
     for statement in ("DELETE FROM entry", "UPDATE entry SET amount = '0'"):
         with pytest.raises(OSError, match="driver"), opened.write() as session:

@@ -21,6 +21,7 @@ from frith.ledger.book import utc_now
 from frith.server import jobs, members, tables
 from frith.server.app import make_app
 from frith.server.context import Context
+from frith.server.limits import Crowd
 from frith.server.metrics import Requests
 from frith.server.policies import Policy
 from frith.server.sample import ANALYST, CURATOR, Sample, fill
@@ -76,6 +77,7 @@ def shared_app(context: Context) -> FastAPI:
     """The application for this context. Its routes, which take half a second, are made once."""
     app = _made_once()
     app.state.context, app.state.requests = context, Requests()
+    app.state.crowd = Crowd(context.settings.heavy_reads)
     now = {"context": context, "settings": context.settings, "requests": app.state.requests}
     for layer in app.user_middleware:
         layer.kwargs |= {name: now[name] for name in layer.kwargs}

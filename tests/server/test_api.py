@@ -1,6 +1,7 @@
 """The whole life of a request over the API: what is said, and what the ledger then holds."""
 
 import json
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -8,10 +9,13 @@ from fractions import Fraction
 import pytest
 
 from frith.learners import BY_NAME
+from frith.ledger import Book
 from frith.server import jobs, members, tables
 from frith.server.journal import JobCurator
 from frith.server.policies import Policy
+from frith.server.routes import ledger
 from frith.server.worker import Worker
+from frith.store import StoreError
 from tests.server.conftest import BUDGET, refused, said
 from tests.tables import person_domain, small_domain, small_table
 
@@ -597,8 +601,42 @@ def test_too_many_queued_jobs_of_one_member_are_refused(house):
     house.set(queued_per_member=2)
     for epsilon in ("0.1", "0.2"):
         said(house.analyst.ask(house.table, epsilon=epsilon), 202)
-    refused(house.analyst.ask(house.table, epsilon="0.3"), "too_many")
+    full = house.analyst.ask(house.table, epsilon="0.3")
+    refused(full, "too_many")
+    assert full.headers["retry-after"] == "10"
     said(house.curator.ask(house.table, epsilon="0.3"), 202)
+
+
+def test_who_asks_too_often_is_told_how_long_to_wait(house):
+    house.set(requests_per_second=1)
+    answers = [house.analyst.get("/v1/me") for _ in range(2)]
+    assert [a.headers.get("retry-after") for a in answers] == [None, "1"]
+    assert answers[1].status_code == 429
+    house.set(failures_per_minute=1)
+    wrong = house.stranger(authorization="Bearer frith_a_b")
+    answers = [wrong.get("/v1/me") for _ in range(2)]
+    assert [(a.status_code, a.headers.get("retry-after")) for a in answers] == [
+        (401, None), (429, "60"),
+    ]  # fmt: skip
+
+
+def test_a_database_that_cannot_be_reached_is_to_be_asked_again(house, monkeypatch):
+    def locked():
+        raise StoreError("/secret/server.db is locked")
+
+    monkeypatch.setattr(house.database, "read", locked)
+    answer = house.analyst.get("/v1/me")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "secret" not in refused(answer, "unavailable")
+
+
+def test_a_server_without_onnx_says_what_to_do_instead(house, monkeypatch):
+    forest = house.train()["id"]
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    answer = house.analyst.get(f"/v1/forests/{forest}/model.onnx")
+    assert answer.status_code == 501
+    assert "as JSON" in refused(answer, "not_offered")
+    assert "retry-after" not in answer.headers
 
 
 # -- amounts and parameters ------------------------------------------------------------------------
@@ -695,6 +733,47 @@ def test_analysts_read_their_own_entries_and_curators_the_whole_chain(house):
     verified = said(house.curator.get("/v1/ledger/verification"))
     assert verified["holds"]
     assert verified["entries"] == len(whole)
+
+
+def test_a_ledger_is_read_a_page_at_a_time(house):
+    bea = house.add("b_a", to=house.table)
+    house.train(bea, epsilon="0.2")
+    house.train(house.add("bxa", to=house.table))
+    house.train(bea, epsilon="0.3")
+    for person in (bea, house.curator):
+        whole, read = said(person.get("/v1/ledger")), []
+        query = {"limit": 2}
+        while page := said(person.get("/v1/ledger", params=query)):
+            assert len(page) <= 2
+            read += page
+            query["after"] = page[-1]["id"]
+        assert read == whole
+        assert len(whole) > 4
+    for query in ({"limit": 0}, {"limit": 1001}, {"after": -1}, {"after": 2**63}, {"after": "x"}):
+        refused(bea.get("/v1/ledger", params=query), "invalid")
+    assert {e["account"] for e in said(bea.get("/v1/ledger"))} == {f"{house.table}/b_a"}
+
+
+def test_an_export_is_whole_and_comes_in_parts(house, monkeypatch):
+    house.train()
+    whole = house.curator.get("/v1/ledger.csv")
+    asked = []
+    real = Book.page
+    monkeypatch.setattr(ledger, "_PAGE", 2)
+    monkeypatch.setattr(Book, "page", lambda *a: asked.append(a[1:]) or real(*a))
+    monkeypatch.setattr(Book, "entries", None)
+    assert house.curator.get("/v1/ledger.csv").text == whole.text
+    assert whole.headers["content-type"] == "text/csv; charset=utf-8"
+    assert len(asked) >= 3
+    assert house.add("na").get("/v1/ledger.csv").text == whole.text.splitlines()[0] + "\n"
+
+
+def test_an_export_that_cannot_begin_says_so(house, monkeypatch):
+    def locked(*_):
+        raise StoreError("locked")
+
+    monkeypatch.setattr(Book, "page", locked)
+    refused(house.curator.get("/v1/ledger.csv"), "unavailable")
 
 
 def test_a_member_whose_name_ends_like_another_sees_nothing_of_theirs(house):

@@ -15,6 +15,7 @@ from benchmarks.server_process import ServerProcess
 from frith.server import members, sessions
 from frith.server.app import SECURITY, make_app
 from frith.server.context import Context
+from frith.server.routes import ledger
 from frith.server.sample import fill
 from frith.server.sessions import COOKIE
 from frith.server.settings import Settings
@@ -75,6 +76,20 @@ NASTY = [
     "nursery%0a", "${HOME}", "<script>", "%0d%0aX-Evil:%201", "nursery%2fana", "*", "%25", "_",
     "nursery%C2%A0", "0", "-1", "null", "true", "%E2%80%AEyresrun",
 ]  # fmt: skip
+
+
+HEAVY = {
+    "GET /v1/ledger.csv",
+    "GET /v1/ledger/verification",
+    "GET /v1/forests/{forest}/picture.svg",
+    "GET /v1/forests/{forest}/model.onnx",
+    "GET /curate/ledger",
+    "GET /curate/ledger.csv",
+    "GET /curate/ledger.json",
+    "GET /forests/{forest}/picture.svg",
+    "GET /forests/{forest}/model.onnx",
+}
+"""What only so many may read at once."""
 
 
 def everything(house):
@@ -669,6 +684,38 @@ def test_a_member_has_so_many_requests_a_second(house):
     assert codes[:5] == [200] * 5
     assert 429 in codes[5:]
     assert house.curator.get("/v1/me").status_code == 200
+
+
+def test_only_so_many_may_read_much_at_once(house, values):
+    house.set(heavy_reads=0)
+    curator, pages = house.curator, browser(house, signed_in(house, house.sample.curator_token))
+    refusals = {}
+    for route in routes_of(house.app):
+        if route.method == "GET":
+            answer = call(pages if route.is_page else curator, route, route.at(**values))
+            if answer.status_code == 503:
+                refusals[str(route)] = answer.headers["retry-after"]
+    assert refusals == dict.fromkeys(HEAVY, "3")
+    refused(curator.get("/v1/ledger.csv"), "unavailable")
+
+
+def test_who_reads_much_has_a_place_until_the_answer_is_sent(house, values, monkeypatch):
+    house.set(heavy_reads=1)
+    real, inside = ledger._pages, []
+
+    def pages(caller):
+        for page in real(caller):
+            yield page
+            inside.append(list(house.app.state.crowd._inside))
+
+    monkeypatch.setattr(ledger, "_pages", pages)
+    monkeypatch.setattr(ledger, "_PAGE", 2)
+    for _ in range(2):
+        assert house.analyst.get("/v1/ledger.csv").status_code == 200
+    assert house.analyst.get("/v1/forests/none/picture.svg").status_code == 404
+    assert inside
+    assert {tuple(found) for found in inside} == {("ana",)}
+    assert house.app.state.crowd._inside == []
 
 
 @pytest.fixture(scope="module")

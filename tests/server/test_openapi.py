@@ -107,3 +107,5 @@ def test_the_document_lists_every_way_to_refuse(busy):
         for operation in methods.values():
             if path != "/health":
                 assert {str(s) for s in STATUS.values()} <= set(operation["responses"])
+                for status in ("429", "503"):
+                    assert "Retry-After" in operation["responses"][status]["headers"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from html import unescape
@@ -120,6 +121,7 @@ def test_a_wrong_token_is_told_so_and_guessing_is_slowed(house):
     assert [a.status_code for a in said] == [401, 401, 401, 429, 429]
     assert "valid token" in said[0].text
     assert "wait a minute" in said[-1].text
+    assert [a.headers.get("retry-after") for a in said] == [None] * 3 + ["60"] * 2
     assert all("set-cookie" not in a.headers for a in said)
 
 
@@ -589,6 +591,26 @@ def test_an_edited_ledger_shows(house, curator, analyst):
     assert "The chain is broken" in curator.get("/curate/ledger").text
     assert curator.get("/curate/ledger.csv").text.splitlines()[0].startswith("id,account")
     assert curator.get("/curate/ledger.json").json()[2]["amount"] == "0.125"
+
+
+def test_a_long_ledger_has_pages(house, curator, analyst, monkeypatch):
+    analyst.train(house)
+    whole = curator.get("/curate/ledger.json").json()
+    assert [e["id"] for e in whole] == list(range(1, len(whole) + 1))
+    assert len(whole) > 4
+    page = importlib.import_module("frith.server.pages.curate.ledger")
+    monkeypatch.setattr(page, "_SHOWN", 2)
+    monkeypatch.setattr("frith.server.routes.ledger._PAGE", 2)
+    assert curator.get("/curate/ledger.json").json() == whole
+    address, seen = "/curate/ledger", []
+    while address:
+        text = check(curator.get(address)).text
+        assert ("The chain holds" in text) == (address == "/curate/ledger")
+        seen += [int(i) for i in re.findall(r'<tr><td class="number">(\d+)', text)]
+        older = re.search(r'href="(/curate/ledger\?before=\d+)"', text)
+        address = older and older[1]
+    assert seen == list(range(len(whole), 0, -1))
+    assert "Nothing is written before that" in curator.get("/curate/ledger?before=1").text
 
 
 def test_passwords_in_sources_are_masked(house, curator):

@@ -1,6 +1,7 @@
 """Small parts of the server by themselves: rates, settings, policies, names, amounts."""
 
 import math
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ from frith.errors import FormatError, SourceError
 from frith.privacy.budget import Budget
 from frith.server import limits
 from frith.server.context import check_name, stamp
-from frith.server.limits import Rate
+from frith.server.limits import Crowd, Rate
 from frith.server.policies import Policy
 from frith.server.problems import STATUS, Problem
 from frith.server.requests import Asked, read_budget
@@ -62,6 +63,25 @@ def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
     assert len(rate._levels) == 10
     assert rate.is_full("999")
     assert not rate.is_full("0")
+
+
+def test_a_crowd_has_so_many_places_and_half_of_them_for_one():
+    crowd = Crowd(3)
+    with ExitStack() as inside:
+        for caller in "aab":
+            inside.enter_context(crowd.place_for(caller))
+        with pytest.raises(Problem) as caught:
+            inside.enter_context(crowd.place_for("c"))
+        assert caught.value.headers == {"retry-after": "3"}
+    with ExitStack() as inside:
+        for _ in range(2):
+            inside.enter_context(crowd.place_for("a"))
+        with pytest.raises(Problem):
+            inside.enter_context(crowd.place_for("a"))
+        inside.enter_context(crowd.place_for("c"))
+    with suppress(ZeroDivisionError), crowd.place_for("a"):
+        raise ZeroDivisionError
+    assert not crowd._inside
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -222,6 +242,6 @@ def test_a_request_is_the_same_text_whoever_writes_it():
 
 
 def test_every_problem_has_a_status_of_a_refusal():
-    assert all(400 <= status < 500 or status == 503 for status in STATUS.values())
+    assert all(400 <= status < 500 or status in (501, 503) for status in STATUS.values())
     problem = Problem("over_budget", "no", left="1")
     assert problem.to_json() == {"code": "over_budget", "message": "no", "left": "1"}

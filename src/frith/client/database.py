@@ -7,7 +7,7 @@ from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 from frith.client.curating import Curating
 from frith.client.estimators import id_of, read_estimator
@@ -26,6 +26,12 @@ from frith.domain import Domain
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
+
+if TYPE_CHECKING:
+    from frith.learners import PrivateForestClassifier
+    from frith.scoring import Score
+
+_PAGE = 1_000  # entries of the ledger at a time
 
 
 def connect(
@@ -99,13 +105,19 @@ class RemoteDatabase(Curating):
         """Your forests, by the jobs that made them, the newest first."""
         return Listing(Job(self._wire, said) for said in self._wire.get("forests"))
 
-    def forest(self, id: str) -> Any:
+    def forest(self, id: str) -> PrivateForestClassifier:
         """A forest that is done, as a fitted estimator. Free, as often as you like."""
         return read_estimator(self._wire.get("forests", id))
 
     def ledger(self) -> list[Receipt]:
         """Every reservation, charge and release of yours, oldest first; a curator's is all."""
-        return [Receipt.from_json(said) for said in self._wire.get("ledger")]
+        found: list[Receipt] = []
+        while True:
+            after = str(found[-1].id if found else 0)
+            page = self._wire.get("ledger", after=after, limit=str(_PAGE))
+            found += [Receipt.from_json(said) for said in page]
+            if len(page) < _PAGE:
+                return found
 
     # -- asking --------------------------------------------------------------------------------
 
@@ -114,8 +126,18 @@ class RemoteDatabase(Curating):
     ) -> Quote:
         """What a forest would cost and what would be left. Free, and from public facts alone."""
         body = _forest_asked(learner, epsilon, delta, parameters)
-        return Quote.read(self._wire.post("tables", table, "quotes", body=body))
+        return Quote.read(self._wire.post("tables", table, "quotes", body=body, retry=True))
 
+    @overload
+    def train(
+        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ..., **parameters: Any,
+    ) -> PrivateForestClassifier: ...  # fmt: skip
+    @overload
+    def train(
+        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        key: str | None = ..., wait: Literal[False], progress: Progress = ..., **parameters: Any,
+    ) -> Job: ...  # fmt: skip
     def train(
         self,
         table: str,
@@ -127,7 +149,7 @@ class RemoteDatabase(Curating):
         wait: bool = True,
         progress: Progress = True,
         **parameters: Any,
-    ) -> Any:
+    ) -> PrivateForestClassifier | Job:
         """Train a forest on a table, within a budget that is charged when the job starts.
 
         Parameters
@@ -144,8 +166,18 @@ class RemoteDatabase(Curating):
         A fitted estimator of the learner's class, with `forest_`, `receipt_` and `remote_id_`.
         """
         body = _forest_asked(learner, epsilon, delta, parameters)
-        return self._ask(("tables", table, "forests"), body, key, wait, progress)
+        return self._ask_forest(("tables", table, "forests"), body, key, wait, progress)
 
+    @overload
+    def dry_run(
+        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ..., **parameters: Any,
+    ) -> PrivateForestClassifier: ...  # fmt: skip
+    @overload
+    def dry_run(
+        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        key: str | None = ..., wait: Literal[False], progress: Progress = ..., **parameters: Any,
+    ) -> Job: ...  # fmt: skip
     def dry_run(
         self,
         table: str,
@@ -157,31 +189,51 @@ class RemoteDatabase(Curating):
         wait: bool = True,
         progress: Progress = True,
         **parameters: Any,
-    ) -> Any:
+    ) -> PrivateForestClassifier | Job:
         """Train on made-up records, drawn from the domain alone: free, and true of nobody."""
         body = _forest_asked(learner, epsilon, delta, parameters)
-        return self._ask(("tables", table, "dry-runs"), body, key, wait, progress)
+        return self._ask_forest(("tables", table, "dry-runs"), body, key, wait, progress)
 
+    @overload
+    def score(
+        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
+    ) -> Score: ...  # fmt: skip
+    @overload
+    def score(
+        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        key: str | None = ..., wait: Literal[False], progress: Progress = ...,
+    ) -> Job: ...  # fmt: skip
     def score(
         self,
-        forest: Any,
+        forest: PrivateForestClassifier | str,
         epsilon: Any,
         delta: Any = 0,
         *,
         key: str | None = None,
         wait: bool = True,
         progress: Progress = True,
-    ) -> Any:
+    ) -> Score | Job:
         """A noisy confusion matrix of a forest on its table, as a `frith.scoring.Score`. Charged.
 
         `forest` is an estimator that came from this server, or its id.
         """
-        path = ("forests", id_of(forest), "scores")
-        return self._ask(path, _amounts(epsilon, delta), key, wait, progress)
+        job = self._ask(("forests", id_of(forest), "scores"), _amounts(epsilon, delta), key)
+        return cast("Score", job.result(progress)) if wait else job
 
+    @overload
+    def update(
+        self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = ..., *,
+        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
+    ) -> PrivateForestClassifier: ...  # fmt: skip
+    @overload
+    def update(
+        self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = ..., *,
+        key: str | None = ..., wait: Literal[False], progress: Progress = ...,
+    ) -> Job: ...  # fmt: skip
     def update(
         self,
-        forest: Any,
+        forest: PrivateForestClassifier | str,
         batch: str,
         epsilon: Any,
         delta: Any = 0,
@@ -189,7 +241,7 @@ class RemoteDatabase(Curating):
         key: str | None = None,
         wait: bool = True,
         progress: Progress = True,
-    ) -> Any:
+    ) -> PrivateForestClassifier | Job:
         """A random decision forest with a batch's records added, as a new estimator. Charged.
 
         A batch of people who are nowhere else has a budget of its own; another is charged to the
@@ -197,7 +249,7 @@ class RemoteDatabase(Curating):
         """
         path = ("forests", id_of(forest), "updates")
         body = {**_amounts(epsilon, delta), "batch": batch}
-        return self._ask(path, body, key, wait, progress)
+        return self._ask_forest(path, body, key, wait, progress)
 
     def party(self) -> PartyInfo:
         """The server as one of several parties: its name and its public key."""
@@ -217,20 +269,22 @@ class RemoteDatabase(Curating):
         }
         if round is not None:
             body["round"] = {**asdict(round), "keys": dict(round.keys)}
-        job: Job = self._ask(("tables", table, "counts"), body, None, False, False)
-        return job
+        return self._ask(("tables", table, "counts"), body, None)
 
-    def _ask(
+    def _ask_forest(
         self,
         path: tuple[str, ...],
         body: dict[str, Any],
         key: str | None,
         wait: bool,
         progress: Progress,
-    ) -> Any:
+    ) -> PrivateForestClassifier | Job:
+        job = self._ask(path, body, key)
+        return cast("PrivateForestClassifier", job.result(progress)) if wait else job
+
+    def _ask(self, path: tuple[str, ...], body: dict[str, Any], key: str | None) -> Job:
         """Send a request that is paid once, however often it has to be sent."""
-        job = Job(self._wire, self._wire.post(*path, body=body, key=key or secrets.token_hex(16)))
-        return job.result(progress) if wait else job
+        return Job(self._wire, self._wire.post(*path, body=body, key=key or secrets.token_hex(16)))
 
     # -- leaving -------------------------------------------------------------------------------
 

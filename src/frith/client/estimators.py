@@ -33,7 +33,7 @@ def read_score(said: Any) -> Score:
     return Score.from_json(said["score"])
 
 
-def id_of(forest: Any) -> str:
+def id_of(forest: PrivateForestClassifier | str) -> str:
     """The server's name of a forest: given as such, or remembered by its estimator."""
     if isinstance(forest, str):
         return forest

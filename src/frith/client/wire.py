@@ -21,7 +21,7 @@ UNREACHABLE = "unreachable"
 """The code of a server that does not answer; all other codes are the server's own."""
 NEEDS_HTTPX = "asking a private database needs httpx2: pip install 'frith[client]'"
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try
-_LONGEST = 30.0  # seconds that a server may ask us to wait
+_LONGEST = 30.0  # seconds that a server may have us wait in all
 _BUSY = (429, 503)
 _VISIBLE = re.compile(r"[!-~]+\Z")
 
@@ -54,9 +54,11 @@ class Wire:
         params = {name: value for name, value in query.items() if value is not None}
         return self._ask("GET", path, retry=retry, params=params)
 
-    def post(self, *path: str, body: Any = None, key: str | None = None) -> Any:
+    def post(
+        self, *path: str, body: Any = None, key: str | None = None, retry: bool = False
+    ) -> Any:
         headers = {} if key is None else {"idempotency-key": key}
-        return self._ask("POST", path, retry=key is not None, json=body, headers=headers)
+        return self._ask("POST", path, retry=retry or key is not None, json=body, headers=headers)
 
     def put(self, *path: str, body: Any) -> Any:
         return self._ask("PUT", path, retry=False, json=body)
@@ -69,11 +71,13 @@ class Wire:
 
     def _ask(self, method: str, path: tuple[str, ...], *, retry: bool, **request: Any) -> Any:
         place = "/".join(quote(part, safe="") for part in path)
+        left = _LONGEST
         for pause in _PAUSES if retry else ():
             answer = self._try(method, place, request)
             wait = _wait_for(answer, pause)
-            if wait is None:
+            if wait is None or wait > left:
                 return self._read(answer)
+            left -= wait
             time.sleep(wait)
         return self._read(self._try(method, place, request))
 
@@ -179,8 +183,7 @@ def _wait_for(answer: httpx2.Response | Exception, pause: float) -> float | None
     if answer.status_code not in _BUSY:
         return None
     asked = answer.headers.get("retry-after", "")
-    wait = max(pause, float(asked)) if asked.isdigit() else pause
-    return wait if wait <= _LONGEST else None
+    return max(pause, float(asked)) if asked.isdigit() else pause
 
 
 def _is_about_tls(error: BaseException | None) -> bool:

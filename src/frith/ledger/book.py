@@ -12,7 +12,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -26,6 +26,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     Table,
     Text,
     UniqueConstraint,
@@ -69,6 +70,8 @@ head = Table(
     Column("entry", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),
 )
+
+_ENTRIES = select(entry, account.c.unit).join(account)
 
 BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
 Clock = Callable[[], datetime]
@@ -231,12 +234,28 @@ class Book:
 
     def entries(self, name: str | None = None, request: str | None = None) -> list[Receipt]:
         """Oldest first; of one account, of one request, or all."""
-        query = select(entry, account.c.unit).join(account).order_by(entry.c.id)
+        query = _ENTRIES.order_by(entry.c.id)
         if name is not None:
             query = query.where(entry.c.account == name)
         if request is not None:
             query = query.where(entry.c.request == request)
-        return [_receipt(row) for row in self._connection.execute(query)]
+        return self._receipts(query)
+
+    def page(
+        self, most: int, after: int = 0, accounts: Sequence[str] | None = None
+    ) -> list[Receipt]:
+        """At most so many entries after one, oldest first; of some accounts, or of all."""
+        query = _ENTRIES.where(entry.c.id > after).order_by(entry.c.id).limit(most)
+        if accounts is not None:
+            query = query.where(entry.c.account.in_(accounts))
+        return self._receipts(query)
+
+    def latest(self, most: int, before: int | None = None) -> list[Receipt]:
+        """At most so many entries before one, or before the end, newest first."""
+        query = _ENTRIES.order_by(entry.c.id.desc()).limit(most)
+        if before is not None:
+            query = query.where(entry.c.id < before)
+        return self._receipts(query)
 
     def verify(self) -> Verification:
         """Follow the chain from its first entry and check every total on the way."""
@@ -250,6 +269,9 @@ class Book:
         return Verification(len(entries), last.hash, tuple(problems))
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _receipts(self, query: Select[Any]) -> list[Receipt]:
+        return [_receipt(row) for row in self._connection.execute(query)]
 
     def lock(self) -> None:
         """Wait for other writers; SQLite's write transactions have waited already."""
@@ -277,11 +299,12 @@ class Book:
         return receipt
 
 
-def as_csv(entries: list[Receipt]) -> str:
+def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
     """A table of entries, amounts spelled exactly."""
     out = io.StringIO()
     rows = csv.DictWriter(out, list(Receipt.__slots__), lineterminator="\n")
-    rows.writeheader()
+    if header:
+        rows.writeheader()
     rows.writerows(entry.to_json() for entry in entries)
     return out.getvalue()
 

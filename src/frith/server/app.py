@@ -21,7 +21,7 @@ from frith.privacy.exact import show
 from frith.server.context import Context
 from frith.server.documents import Healthy
 from frith.server.door import Door
-from frith.server.limits import BodyLimit
+from frith.server.limits import BodyLimit, Crowd
 from frith.server.metrics import Requests
 from frith.server.metrics import router as metrics
 from frith.server.pages import add_pages
@@ -44,6 +44,7 @@ SECURITY = {
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
 """For the OpenAPI document alone: the door has checked the token before."""
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_DATABASE_WAIT = 5  # seconds
 _CODES = {404: "not_found", 405: "bad_request", 413: "too_large"}
 
 
@@ -59,6 +60,7 @@ def make_app(context: Context) -> FastAPI:
         redirect_slashes=False,  # a redirect names the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
+    app.state.crowd = Crowd(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (tables, forests, jobs, parties, members, ledger):
         api.include_router(part.router, prefix="/v1")
@@ -147,11 +149,18 @@ def said(scope: Scope, problem: Exception) -> Response:
             unit=problem.unit,
         )
     if not isinstance(problem, Problem):
-        problem = Problem("unavailable", "the server cannot reach its database; try again later")
+        problem = Problem(
+            "unavailable",
+            "the server cannot reach its database; try again later",
+            wait=_DATABASE_WAIT,
+        )
     if is_page(scope):
-        return problem_page(scope, problem.message, problem.status)
-    headers = {"www-authenticate": "Bearer"} if problem.code == "unauthorized" else {}
-    return JSONResponse(problem.to_json(), problem.status, headers)
+        answer: Response = problem_page(scope, problem.message, problem.status)
+    else:
+        challenge = {"www-authenticate": "Bearer"} if problem.code == "unauthorized" else {}
+        answer = JSONResponse(problem.to_json(), problem.status, challenge)
+    answer.headers.update(problem.headers)
+    return answer
 
 
 def _handle_problems(app: FastAPI) -> None:

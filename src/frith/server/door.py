@@ -58,7 +58,7 @@ class Door:
                 return
             member = signed_in.member
         if not self._requests.add(member.name):
-            raise Problem("too_many", "too many requests; wait a second")
+            raise Problem("too_many", "too many requests; wait a second", wait=1)
         if "\0" in scope["path"]:  # no name has one, and PostgreSQL would stumble over it
             raise Problem("not_found", "there is nothing here")
         scope.setdefault("state", {}).update(member=member, signed_in=signed_in, door=self)
@@ -67,7 +67,7 @@ class Door:
     def allow_guess(self, address: str, secret: str) -> None:
         """Turn away an address with too many wrong tokens, unless this one was right before."""
         if hashed(address + secret) not in self._known and self._failures.is_full(address):
-            raise Problem("too_many", "too many wrong tokens; wait a minute")
+            raise Problem("too_many", "too many wrong tokens; wait a minute", wait=60)
 
     def count_guess(self, address: str, secret: str, *, right: bool) -> None:
         if not right:

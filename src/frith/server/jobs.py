@@ -33,6 +33,7 @@ from frith.server.tables import View, see
 
 QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 MOST_ATTEMPTS = 5
+_QUEUE_WAIT = 10  # seconds before a member with a full queue should ask again
 
 
 # -- asking ----------------------------------------------------------------------------------------
@@ -111,7 +112,11 @@ def _twins(view: View, asked: Asked) -> Any:
 def _check_queue(context: Context, session: Session, member: Member) -> None:
     query = select(func.count()).where(Job.member == member.name, Job.state == QUEUED)
     if (session.scalar(query) or 0) >= context.settings.queued_per_member:
-        raise Problem("too_many", "too many of your jobs are queued; wait for some, or cancel some")
+        raise Problem(
+            "too_many",
+            "too many of your jobs are queued; wait for some, or cancel some",
+            wait=_QUEUE_WAIT,
+        )
 
 
 def _reserve(

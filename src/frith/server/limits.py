@@ -1,11 +1,12 @@
-"""How much one caller may take: requests a second, wrong tokens a minute, bytes and seconds a body."""
+"""How much callers may take: requests a second, wrong tokens a minute, heavy reads at once, a body."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,6 +44,30 @@ class Rate:
     def _level(self, caller: str) -> float:
         level, at = self._levels.get(caller, (0.0, 0.0))
         return max(0.0, level - (self._clock() - at) * self._most / self._seconds)
+
+
+class Crowd:
+    """At most `most` callers inside at once, and one caller in at most half of the places.
+
+    A place is held until the answer is sent, and whoever reads it slowly leaves some to others.
+    """
+
+    def __init__(self, most: int):
+        self._most, self._inside = most, list[str]()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def place_for(self, caller: str) -> Iterator[None]:
+        with self._lock:
+            most_of_one = (self._most + 1) // 2
+            if len(self._inside) >= self._most or self._inside.count(caller) >= most_of_one:
+                raise Problem("unavailable", "the server is busy; wait a few seconds", wait=3)
+            self._inside.append(caller)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside.remove(caller)
 
 
 class BodyLimit:

@@ -22,8 +22,11 @@ STATUS = {
     "too_large": 413,
     "invalid": 422,
     "too_many": 429,
+    "not_offered": 501,
     "unavailable": 503,
 }
+BUSY = (429, 503)
+"""What may pass: such an answer says how long to wait, where a wait helps."""
 
 FAILED = "the job failed on the curator's side, and its charge is kept; ask the curator"
 """The one thing that is said of a job that could not be finished."""
@@ -34,13 +37,18 @@ FAILED_FREE = "the job failed on the curator's side, and nothing was charged; as
 class Problem(FrithError):
     """A request that is refused, with what may be said about it."""
 
-    def __init__(self, code: str, message: str, **facts: Any):
-        self.code, self.message, self.facts = code, message, facts
+    def __init__(self, code: str, message: str, *, wait: int | None = None, **facts: Any):
+        self.code, self.message, self.wait, self.facts = code, message, wait, facts
         super().__init__(message)
 
     @property
     def status(self) -> int:
         return STATUS[self.code]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Seconds to wait are constants: they tell nothing of how long anything takes here."""
+        return {} if self.wait is None else {"retry-after": str(self.wait)}
 
     def to_json(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, **self.facts}

@@ -42,6 +42,8 @@ class Settings:
     failures_per_minute: int = 20
     """Wrong tokens from one address."""
     queued_per_member: int = 100
+    heavy_reads: int = 8
+    """Pictures, ONNX models, and exports and verifications of the ledger at once."""
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
     least_colluders: int = 1

@@ -157,8 +157,8 @@ def quote(
 def require(quote: Quote) -> None:
     """Refuse a request that its quote does not grant."""
     if quote.refusal is not None:
-        facts = {"left": show(quote.left), "cost": show(quote.cost), "unit": quote.unit}
-        raise Problem("over_budget", quote.refusal, **facts)
+        left, cost = show(quote.left), show(quote.cost)
+        raise Problem("over_budget", quote.refusal, left=left, cost=cost, unit=quote.unit)
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:

@@ -17,6 +17,7 @@ _TITLES = {
     413: "This is too large",
     422: "Something is not right yet",
     429: "One moment",
+    501: "This server does not do this",
     503: "The server is busy",
 }
 

@@ -19,6 +19,7 @@ from frith.server.pages.tables import own_account, slider
 from frith.server.pages.visit import Visit, Visited
 from frith.server.problems import Problem
 from frith.server.requests import read_budget
+from frith.server.routes.caller import HEAVY
 from frith.server.routes.forests import onnx, picture
 
 router = APIRouter()
@@ -46,7 +47,7 @@ def show_forest(
         return visit.go("jobs", forest)
 
 
-@router.get("/forests/{forest}/picture.svg")
+@router.get("/forests/{forest}/picture.svg", dependencies=HEAVY)
 def show_picture(forest: str, visit: Visited, tree: Tree = None) -> Response:
     answer = picture(_find(visit, forest), tree)
     answer.headers.update(_IMAGE)
@@ -60,7 +61,7 @@ def download_json(forest: str, visit: Visited) -> Response:
     return _download(Response(text + "\n", media_type="application/json"), f"{forest}.json")
 
 
-@router.get("/forests/{forest}/model.onnx")
+@router.get("/forests/{forest}/model.onnx", dependencies=HEAVY)
 def download_onnx(forest: str, visit: Visited) -> Response:
     return _download(onnx(_find(visit, forest)), f"{forest}.onnx")
 

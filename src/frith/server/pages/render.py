@@ -33,7 +33,8 @@ def page(
         "notice": None,
     }
     text = _environment.get_template(template).render(common | values)
-    return HTMLResponse(text, status, _HEADERS)
+    problem = values.get("problem")
+    return HTMLResponse(text, status, _HEADERS | (problem.headers if problem else {}))
 
 
 class Files(StaticFiles):

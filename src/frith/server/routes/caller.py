@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from frith.server.context import Context
 from frith.server.documents import ProblemSaid
-from frith.server.problems import STATUS, curators_only
+from frith.server.problems import BUSY, STATUS, curators_only
 from frith.server.schema import Member
 
 
@@ -28,8 +29,21 @@ async def _caller(request: Request) -> Caller:
     return Caller(request.app.state.context, request.state.member, request.app.state.requests)
 
 
+async def _among_few(request: Request) -> AsyncIterator[None]:
+    with request.app.state.crowd.place_for(request.state.member.name):
+        yield
+
+
 Called = Annotated[Caller, Depends(_caller)]
+HEAVY = [Depends(_among_few)]
+"""The dependencies of a route that reads or makes much at a time."""
+_RETRY_AFTER = {
+    "description": "Seconds to wait before asking again, where a wait helps.",
+    "schema": {"type": "integer", "minimum": 1},
+}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemSaid, "description": "Refused"} for status in set(STATUS.values())
+    status: {"model": ProblemSaid, "description": "Refused"}
+    | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in BUSY else {})
+    for status in set(STATUS.values())
 }
 """Every route may refuse in these ways."""

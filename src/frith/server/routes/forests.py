@@ -10,7 +10,7 @@ from frith.server import documents as d
 from frith.server import forests, jobs
 from frith.server.problems import Problem
 from frith.server.requests import read_budget
-from frith.server.routes.caller import Called, Caller
+from frith.server.routes.caller import HEAVY, Called, Caller
 from frith.server.routes.ledger import entry_said
 from frith.server.routes.tables import Key
 
@@ -56,6 +56,7 @@ def get_importances(forest: str, caller: Called) -> dict[str, float]:
 
 @router.get(
     "/forests/{forest}/picture.svg",
+    dependencies=HEAVY,
     response_class=Response,
     responses={200: {"content": {"image/svg+xml": {"schema": {"type": "string"}}}}},
 )
@@ -77,6 +78,7 @@ def picture(found: forests.Released, tree: int | None) -> Response:
 
 @router.get(
     "/forests/{forest}/model.onnx",
+    dependencies=HEAVY,
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
@@ -89,7 +91,11 @@ def onnx(found: forests.Released) -> Response:
     try:
         model = found.forest().to_onnx()
     except ImportError:
-        raise Problem("unavailable", "this server has no ONNX export: frith[onnx]") from None
+        raise Problem(
+            "not_offered",
+            "this server does not export to ONNX; take the forest as JSON and call its to_onnx(), "
+            "or ask the curator to install frith[onnx]",
+        ) from None
     return Response(model.SerializeToString(), media_type="application/octet-stream")
 
 

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import json
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
-from frith.ledger import as_csv
 from frith.server.pages.visit import Curating
-from frith.server.routes.ledger import entries_of
+from frith.server.routes.caller import HEAVY
+from frith.server.routes.ledger import stream_csv, stream_json
 
 router = APIRouter(prefix="/curate")
-_SHOWN = 100  # entries listed, the newest
+_SHOWN = 100  # entries on a page
 
 
-@router.get("/ledger")
-def show_ledger(visit: Curating) -> HTMLResponse:
+@router.get("/ledger", dependencies=HEAVY)
+def show_ledger(
+    visit: Curating, before: Annotated[int | None, Query(ge=1, lt=2**63)] = None
+) -> HTMLResponse:
+    """The newest entries and whether the chain holds, or the entries before one."""
     with visit.read() as session:
-        found = visit.context.book(session).verify()
-    entries = entries_of(visit)
-    return visit.show(
-        "curate/ledger.html", found=found, entries=entries[::-1][:_SHOWN], n_entries=len(entries)
-    )
+        book = visit.context.book(session)
+        entries = book.latest(_SHOWN, before)
+        found = book.verify() if before is None else None
+    return visit.show("curate/ledger.html", found=found, entries=entries)
 
 
-@router.get("/ledger.csv")
+@router.get("/ledger.csv", dependencies=HEAVY)
 def export_csv(visit: Curating) -> Response:
-    return _download(as_csv(entries_of(visit)), "text/csv", "ledger.csv")
+    return _download(stream_csv(visit), "ledger.csv")
 
 
-@router.get("/ledger.json")
+@router.get("/ledger.json", dependencies=HEAVY)
 def export_json(visit: Curating) -> Response:
-    text = json.dumps([entry.to_json() for entry in entries_of(visit)], indent=1)
-    return _download(text + "\n", "application/json", "ledger.json")
+    return _download(stream_json(visit), "ledger.json")
 
 
-def _download(text: str, kind: str, name: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type=kind, headers=headers)
+def _download(answer: Response, name: str) -> Response:
+    answer.headers["content-disposition"] = f'attachment; filename="{name}"'
+    return answer
