@@ -147,10 +147,12 @@ def main() -> int:
 
 
 def _asked(python: Path | None, fits: int) -> dict[str, Any]:
-    from peers import own_python  # which sets up an environment, where there is none
+    if python is None:
+        from peers import own_python  # which sets up an environment, where there is none
 
-    command, pipe = [python or own_python(), WORKER], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as worker:
+        python = own_python()
+    pipe = subprocess.PIPE
+    with subprocess.Popen([python, WORKER], stdin=pipe, stdout=pipe, text=True) as worker:
         return run(ask_by(worker), fits)
 
 

@@ -30,21 +30,22 @@ def _audited(found: dict[str, Any]) -> str:
     return f"""- audited: `diffprivlib.models.RandomForestClassifier`; {versions}
 - claimed: epsilon {about["epsilon"]:g} a fit, delta 0; the class's docstring {named} neighbors, so each check
   says which it used
-- settings: its defaults `random_state=None`, `shuffle={about["shuffle"]}` and, where no other number is given,
-  {about["trees"]} trees of depth {about["depth"]}; bounds and classes declared, but in the last check
+- settings: its defaults `random_state=None`, `shuffle={about["shuffle"]}` and, where no other number is
+  given, {about["trees"]} trees of depth {about["depth"]}; bounds and classes declared, but in the last check
 """
 
 
 def _seeds(found: dict[str, Any]) -> str:
     s = found["seeds"]
+    trees, none = s["trees"], "Not all trees hold a seed, so none was put to use in this run."
     return f"""## Can the noise be drawn again from the model?
 
-A forest was fitted on 200 records, pickled and read back. {s["kept"]} of {s["trees"]} trees hold an integer in
-`random_state`. Grown again with it on the rows that the tree was given, {s["same"]} of {s["trees"]} came out the
-same, splits and labels; on another tree's rows, {s["same_on_other_rows"]} of {s["trees"] - 1}. The record
-counts in the nodes add up to {s["counts_in_nodes"]}.
+A forest was fitted on 200 records, pickled and read back. {s["kept"]} of {trees} trees hold an integer in
+`random_state`. Grown again with it on the rows that the tree was given, {s["same"]} of {trees} came out the
+same, splits and labels; on another tree's rows, {s["same_on_other_rows"]} of {trees - 1}. The record counts
+in the nodes add up to {s["counts_in_nodes"]}.
 
-{_replayed(s) if s["kept"] == s["trees"] else "Not all trees hold a seed, so none was put to use in this run."}
+{_replayed(s) if s["kept"] == trees else none}
 """
 
 
@@ -52,14 +53,15 @@ def _replayed(s: dict[str, Any]) -> str:
     left, tables = [g["left"] for g in s["guesses"]], s["guesses"][0]["tables"]
     truths, search = sum(g["truth"] for g in s["guesses"]), s["search"]
     rate, right = search["tries"] / search["seconds"], ", that one" * search["right"]
-    return f"""What such a seed tells: a forest of one tree was fitted on 7 records, then grown again with its seed on each
-of {tables} small tables, all those with 0 to 3 records of each of two values and two labels. Over {len(left)}
-models, {min(left)} to {max(left)} tables ({statistics.median(left):g} in the middle) give the published tree;
-the true table does {truths} times. If it always does, a table that does not is ruled out. Without seeds none
-ever is: in permute and flip, the mechanism used, every label has some chance on every table.
+    return f"""What such a seed tells: a forest of one tree was fitted on 7 records, then grown again with its
+seed on each of {tables} small tables, all those with 0 to 3 records of each of two values and two labels.
+Over {len(left)} models, {min(left)} to {max(left)} tables ({statistics.median(left):g} in the middle) give
+the published tree; the true table does {truths} times. If it always does, a table that does not is ruled
+out. Without seeds none ever is: in permute and flip, the mechanism used, every label has some chance on every
+table.
 
-With the seed taken out: the first tree's root threshold comes from {search["found"]} of {search["tries"]:,} seeds
-around the right one{right}. They were tried in Python at {rate:,.0f} a second; the largest seed kept is
+With the seed taken out: the first tree's root threshold comes from {search["found"]} of {search["tries"]:,}
+seeds around the right one{right}. They were tried in Python at {rate:,.0f} a second; the largest seed kept is
 {s["largest"]:,}. The whole range, 2^31, was not tried."""
 
 
