@@ -198,11 +198,11 @@ def undeclared(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(names: list[Any]) -> dict[str, Any]:
-    """Accuracy on its own records at an epsilon at which there is hardly any noise."""
+    """Ten forests' accuracy on their own records, at an epsilon with hardly any noise."""
     X = np.random.default_rng(0).random((1_000, 1))
     y = np.array(names)[(X[:, 0] > 0.5).astype(int)]
-    model = forest(epsilon=1e3, classes=names).fit(X, y)
-    return {"names": names, "accuracy": float(model.score(X, y))}
+    scores = [forest(epsilon=1e3, classes=names).fit(X, y).score(X, y) for _ in range(10)]
+    return {"names": names, "accuracy": float(np.mean(scores))}
 
 
 def fits(job: dict[str, Any]) -> list[list[list[float]]]:
