@@ -9,11 +9,21 @@ import pytest
 from scipy.stats import binom
 
 from frith import Budget
-from frith.audit.canaries import audit_canaries, epsilon_bound, guess, p_value
+from frith.audit.canaries import (
+    audit_canaries,
+    audit_forest,
+    canary_world,
+    epsilon_bound,
+    guess,
+    p_value,
+)
 from frith.audit.known_bad import HalfScaleCurator, Leaves
 from frith.audit.sizes import QUICK
 from frith.audit.subjects import Subject
+from frith.server import tables
+from frith.server.policies import Policy
 from tests.audit.subjects import BUDGETS, SUBJECTS
+from tests.hosting import hosted
 
 AUDITS = 200 if os.environ.get("FRITH_FULL") == "1" else 20
 
@@ -70,3 +80,22 @@ def test_most_audits_of_a_broken_mechanism_exceed_its_claim():
 def test_every_learner_passes(subject, budget):
     outcome = audit_canaries(subject, budget, QUICK)
     assert not outcome.failed, outcome.found
+
+
+def test_a_servers_forests_give_away_no_more_about_canaries_than_they_were_charged(tmp_path):
+    """As a curator would: canaries beside the records of a table that others may ask about."""
+    domain, canaries = canary_world(400)
+    inside = np.random.default_rng(1).random(400) < 0.5
+    with hosted(tmp_path) as host:
+        canaries[inside].to_parquet(tmp_path / "canaries.parquet")
+        with host.context.database.write() as session:
+            source = str(tmp_path / "canaries.parquet")
+            tables.register(host.context, session, "aviary", source, domain, Policy("100"))
+        with host.connect() as database:
+            kept, loose = (
+                database.train("aviary", "random-decision", epsilon=e, n_trees=1).forest_
+                for e in ("1", "20")
+            )
+    assert not audit_forest(kept, canaries, inside, Budget.of(1)).failed
+    assert audit_forest(loose, canaries, inside, Budget.of(20)).loss > 3
+    assert audit_forest(loose, canaries, inside, Budget.of(1)).failed  # were 1 all it was charged

@@ -34,6 +34,7 @@ from frith.audit.outcomes import FAILED, PASSED, Outcome
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain
+from frith.encoding import columns_of, encode_label
 from frith.forest import Forest, find_leaf
 from frith.privacy.budget import Budget
 
@@ -91,25 +92,42 @@ def audit_canaries(
     """One fit on about half of the canaries, and what its forest gives away about each."""
     domain, canaries = canary_world(size.canaries)
     rng = np.random.default_rng(seed)
-    coins = rng.random(len(canaries)) < 0.5
-    _, forest = subject.fit(subject.open(canaries[coins], domain), budget)
-    guesses = guess(_scores(forest, canaries), rng)
+    inside = rng.random(len(canaries)) < 0.5
+    _, forest = subject.fit(subject.open(canaries[inside], domain), budget)
+    return audit_forest(forest, canaries, inside, budget, subject.name, rng)
+
+
+def audit_forest(
+    forest: Forest,
+    canaries: pd.DataFrame,
+    inside: NDArray[np.bool_],
+    budget: Budget,
+    name: str = "forest",
+    rng: np.random.Generator | None = None,
+) -> Outcome:
+    """What a forest from anywhere, a server say, gives away about canaries: records with labels.
+
+    Each was put `inside` the table by a fair coin of its own, which only the auditor knows. The
+    table may hold any other records besides; canaries with values of their own show the most.
+    """
+    guesses = guess(_scores(forest, canaries), rng or np.random.default_rng())
     made = int(np.abs(guesses).sum())
-    right = int(np.sum((guesses == 1) & coins) + np.sum((guesses == -1) & ~coins))
+    right = int(np.sum((guesses == 1) & inside) + np.sum((guesses == -1) & ~inside))
     m, delta = len(canaries), float(budget.delta)
     shown = epsilon_bound(m, made, right, delta, CONFIDENCE)
     sure = epsilon_bound(m, made, right, delta, 1 - FALSE_FAILURE)
     text = f"{right:,} of {made:,} guesses about {m:,} canaries were right: at least {shown:.3f}"
     status = FAILED if sure > budget.epsilon else PASSED
-    return Outcome(RUNG, subject.name, status, text, shown, CONFIDENCE)
+    return Outcome(RUNG, name, status, text, shown, CONFIDENCE)
 
 
 def _scores(forest: Forest, canaries: pd.DataFrame) -> NDArray[np.float64]:
-    """What the leaves of a canary say of its label, over all trees."""
+    """What the leaves of a canary say of its label, over all trees; a label it lacks, nothing."""
     codes, trees = forest.encode(canaries, threads=1), forest.trees
-    if len(forest.domain.label.values) < 2:
-        return np.zeros(len(codes))
-    values: NDArray[Any] = forest.values[trees.leaves][:, 1]
+    label = forest.domain.label
+    labels = encode_label(columns_of(canaries)[0](label.name), label)
+    values: NDArray[Any] = forest.values[trees.leaves]
     leaf_of = [[find_leaf(codes, i, r, trees.nodes, trees.sets) for r in trees.roots]
                for i in range(len(codes))]  # fmt: skip
-    return np.asarray(values[np.array(leaf_of)].sum(axis=1), dtype=np.float64)
+    told = values[np.array(leaf_of), np.maximum(labels, 0)[:, None]].sum(axis=1)
+    return np.asarray(np.where(labels < 0, 0.0, told), dtype=np.float64)
