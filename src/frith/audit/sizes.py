@@ -35,12 +35,12 @@ QUICK = Size(
 )
 FULL = Size(
     "full",
-    draws=50_000,
+    draws=20_000,
     worlds=200,
-    tables=120,
+    tables=60,
     paths=600,
-    runs=6_000,
+    runs=400,
     pairs=7,
-    fits=4_000,
-    canaries=4_000,
+    fits=1_200,
+    canaries=2_000,
 )
