@@ -140,7 +140,7 @@ def measure(names: list[str], options: argparse.Namespace) -> pd.DataFrame:
     path, resume = options.out / "accuracy.csv", not options.fresh
     cells = [(n, e, d) for n in names for e in EPSILONS for d in ("0", DELTA)]
     limit = [job_of(n, o, "inf", "0", 0) for o in (FLAGSHIP, BOOSTING) for n in names]
-    small = sorted(names, key=lambda n: common.load(n)[0].size)  # an interrupted run has whole sets
+    small = sorted(names, key=common.cost)  # an interrupted run has whole sets
     others = [job_of(n, o, e, "0", 0) for n in small for o in OTHERS for e in EPSILONS]
     repeats = {c: max(1, k) for c, k in _measured(path, cells, resume).items()}
     most = 2 if options.quick else MOST_REPEATS

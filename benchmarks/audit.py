@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, markdown_table
+from common import RESULTS, markdown_table, write_between
 
 from frith import Budget
 from frith.audit.known_bad import FLAWS
@@ -90,15 +90,9 @@ def _of_flaw(flaw: Any, size: Size) -> dict[str, Any]:
 
 
 def _write_page(found: dict[str, Any]) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    text = _between(text, "learners", _learners_table(found))
-    PAGE.write_text(_between(text, "flaws", _flaws_table(found)), encoding="utf-8")
+    write_between(PAGE, "learners", _learners_table(found))
+    write_between(PAGE, "flaws", _flaws_table(found))
     print(f"wrote {PAGE.name}")
-
-
-def _between(text: str, name: str, table: str) -> str:
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    return text[: text.index(begin) + len(begin)] + table + text[text.index(end) :]
 
 
 def _learners_table(found: dict[str, Any]) -> str:

@@ -68,6 +68,12 @@ def loadable(names: Sequence[str]) -> list[str]:
     return found
 
 
+def cost(name: str) -> int:
+    """About what a fit on a table takes: cells times labels."""
+    X, _, domain = load(name)
+    return X.size * domain.n_labels
+
+
 def folds(labels: pd.Series, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Train and test rows of a stratified 10-fold split."""
     from sklearn.model_selection import StratifiedKFold
@@ -160,6 +166,14 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table whose first column is text and whose others are right-aligned."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def write_between(path: Path, name: str, text: str) -> None:
+    """Replace what is between a page's marks `<!-- name -->` and `<!-- end of name -->`."""
+    page = path.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    page = page[: page.index(begin) + len(begin)] + text + page[page.index(end) :]
+    path.write_text(page, encoding="utf-8")
 
 
 SUMMARY_HEAD = ("min", "lower quartile", "median", "upper quartile", "max", "mean", "95% interval")

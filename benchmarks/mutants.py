@@ -44,7 +44,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "privacy/composition.py": ("tests/privacy/test_budget.py",),
     "privacy/mechanisms.py": (
         "tests/privacy/test_mechanisms.py", "tests/privacy/test_sign_choice.py",
-        "tests/test_curator.py",
     ),
     "privacy/shares.py": ("tests/privacy/test_shares.py",),
     "privacy/polya.py": ("tests/privacy/test_shares.py",),

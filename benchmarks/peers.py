@@ -92,7 +92,7 @@ def own_python() -> Path:
 def wanted(names: list[str], epsilons: tuple[str, ...], folds: int) -> list[dict[str, Any]]:
     """Every fit; DP-EBM knows two labels only."""
     jobs = []
-    for name in sorted(names, key=lambda n: common.load(n)[0].size):  # whole sets, the small first
+    for name in sorted(names, key=common.cost):  # an interrupted run has whole sets
         binary = common.load(name)[2].n_labels == 2
         private = [p for p in PRIVATE if binary or p != "DP-EBM"]
         jobs += [_job(name, p, e, folds) for p in private for e in epsilons]
@@ -210,6 +210,32 @@ def report(names: list[str], found: pd.DataFrame, out: Path) -> None:
         ]  # fmt: skip
         (out / page).write_text("\n".join(parts), encoding="utf-8")
         print(f"wrote {out / page}")
+
+
+def summary(names: list[str], found: pd.DataFrame) -> str:
+    """For the README: the flagship's accuracy beside each other learner's, on the sets it takes."""
+    rows = []
+    for peer in PRIVATE:
+        sets = [n for n in names if (n, peer) in found.index.droplevel(2)]
+        for learner in (FLAGSHIP, peer):
+            values = [_values(found, sets, learner, e, "accuracy") for e in EPSILONS]
+            who = "`ForestClassifier`" if learner == FLAGSHIP else peer
+            rows.append(
+                [f"{who}, mean of {len(sets)} sets", *(f"{100 * np.mean(v):.1f}" for v in values)]
+            )
+        wins = [np.mean([_at_least(found, n, peer, e) for n in sets]) for e in EPSILONS]
+        rows.append(
+            ["sets on which ours is at least as accurate", *(f"{100 * w:.0f}%" for w in wins)]
+        )
+    return common.markdown_table(["accuracy in percent at epsilon", *EPSILONS], rows)
+
+
+def _at_least(found: pd.DataFrame, name: str, peer: str, epsilon: str) -> bool:
+    """Whether the flagship reaches a peer, within one standard error of the difference."""
+    ours, theirs = (_point(found, name, who, epsilon, "accuracy") for who in (FLAGSHIP, peer))
+    if ours is None or theirs is None:
+        return theirs is None
+    return bool(ours[0] >= theirs[0] - np.hypot(ours[1], theirs[1]))
 
 
 def means(names: list[str], found: pd.DataFrame, metric: str) -> str:
@@ -333,7 +359,10 @@ def main() -> None:
             export(name, Path(folder))
         jobs = [] if options.report else wanted(names, epsilons, folds)
         theirs = run(jobs, Path(folder), out / "peers.csv")
-    report(names, cells(names, theirs), out)
+    found = cells(names, theirs)
+    report(names, found, out)
+    if not options.quick and not options.only:
+        common.write_between(ROOT / "README.md", "beside others", summary(names, found))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,12 @@ STEPS = (
         "audit.md",
     ),
     Step(
+        "audit-diffprivlib",
+        "A forest that is not ours under the same audit: a demonstration.",
+        (PYTHON, "benchmarks/audit_diffprivlib.py"),
+        "results/audit_diffprivlib.md",
+    ),
+    Step(
         "mutants",
         "The privacy code broken in hundreds of small ways: which test noticed, and why some did not.",
         (PYTHON, "benchmarks/mutants.py"),

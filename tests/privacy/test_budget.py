@@ -21,6 +21,11 @@ def test_delta_is_a_probability_under_one(delta):
         Budget.of(1, delta)
 
 
+def test_without_a_delta_there_is_none():
+    assert Budget(Fraction(1)).delta == 0
+    assert Budget(Fraction(1)).unit == "epsilon"
+
+
 def test_ten_requests_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not():
     meter = Meter(Budget.of(1))
     for _ in range(10):
