@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import frith.privacy.mechanisms as mechanisms
 from frith.privacy import DiscreteGaussian, DiscreteLaplace, PrivateChoice
+from frith.privacy.mechanisms import SignChoice
 from frith.privacy.sources import ExactSource, OpenDPSource
 from tests.statistics import FALSE_FAILURE, fits_law
 
@@ -34,6 +35,21 @@ def test_laplace_scale_never_exceeds_the_share(epsilon, sensitivity):
 def test_gaussian_scale_never_exceeds_the_share(rho, squared):
     noise = DiscreteGaussian(rho, squared)
     assert rho * (1 - Fraction(1, 10**15)) < squared / (2 * Fraction(noise.scale) ** 2) <= rho
+
+
+@given(shares, st.integers(1, 100))
+def test_permute_and_flip_scale_never_exceeds_the_share(epsilon, range_):
+    choice = PrivateChoice(epsilon, range_)
+    assert epsilon * (1 - Fraction(1, 10**15)) < range_ / Fraction(choice.scale) <= epsilon
+
+
+@given(shares, st.integers(1, 100))
+def test_sign_choice_scales_leave_a_thousandth_of_the_share_for_rounding(amount, reach):
+    wide = Fraction(1001, 1000)
+    pure, zcdp = (SignChoice(amount, reach, unit) for unit in ("epsilon", "rho"))
+    least = amount * (1 - Fraction(1, 10**15))
+    assert least < 2 * reach / Fraction(pure.scale) * wide <= amount
+    assert least < (2 * reach / Fraction(zcdp.scale) * wide) ** 2 / 8 <= amount
 
 
 @given(shares, st.integers(1, 100))
