@@ -1,6 +1,6 @@
 """Our learners and other people's on the same folds: accuracy, AUC and log loss against epsilon.
 
-    python benchmarks/peers.py [--quick] [--only SETS] [--report]
+    python benchmarks/peers.py [--quick] [--only SETS] [--theirs] [--report]
 
 Ours come from accuracy.py, which is run first and resumes; theirs are measured here: diffprivlib's forest
 (in an environment of its own, since it does not import beside a current scikit-learn), interpret's DP-EBM
@@ -345,15 +345,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few sets, two folds, elsewhere")
     parser.add_argument("--only", nargs="*", help="some sets")
+    parser.add_argument("--theirs", action="store_true", help="without measuring ours")
     parser.add_argument("--report", action="store_true", help="only write the report")
     options = parser.parse_args()
     out = Path(tempfile.gettempdir()) / "frith-quick" if options.quick else common.RESULTS
     out.mkdir(parents=True, exist_ok=True)
     names = common.loadable(options.only or (QUICK if options.quick else (*TUNED, *CHECKED)))
     epsilons, folds = (("0.1", "1"), 2) if options.quick else (EPSILONS, PEER_FOLDS)
-    if not options.report and not options.quick:
+    if not (options.report or options.quick or options.theirs):
         script = str(Path(__file__).with_name("accuracy.py"))
-        subprocess.run([sys.executable, script], check=True)
+        some = ["--only", ",".join(options.only)] if options.only else []
+        subprocess.run([sys.executable, script, *some], check=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             export(name, Path(folder))
