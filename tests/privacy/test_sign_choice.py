@@ -58,6 +58,17 @@ def test_the_ratio_nearly_reaches_epsilon():
     assert max(abs(math.log(first[k] / second[k])) for k in first) > 0.4
 
 
+@pytest.mark.parametrize("reach", [1, REACH, 16_384])
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_a_step_is_refused_from_where_its_thousandth_no_longer_covers_the_rounding(unit, reach):
+    """The range is the share over 1.001; of it, a 1001st must cover 4 logarithms off by 2^-26."""
+    least = Fraction(1001, 1000) * 1001 * 4 / 2**26
+    least = least if unit == "epsilon" else least**2 / 8
+    SignChoice(least * (1 + Fraction(1, 10**9)), reach, unit).check()
+    with pytest.raises(ValueError, match="too little"):
+        SignChoice(least * (1 - Fraction(1, 10**9)), reach, unit).check()
+
+
 def test_the_question_s_weight_is_the_sum_over_its_signs():
     choice = SignChoice(Fraction(1), REACH)
     differences, weights = np.array([[5, -3], [0, 40]]), np.array([0.0, -0.5])
