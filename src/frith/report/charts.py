@@ -41,7 +41,8 @@ def calibration(bins: Sequence[Bin]) -> Html:
     side, edge = 340.0, 52.0
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return edge + (side - edge - 10) * x, side - edge - (side - edge - 10) * y
+        room = side - edge - 24  # half of the last number stands out
+        return edge + room * x, side - edge - room * y
 
     marks = [_line(at(0, 0), at(1, 1), "diagonal")]
     for value in (0.0, 0.5, 1.0):
