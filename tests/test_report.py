@@ -8,6 +8,7 @@ import pytest
 from frith import Categorical, Domain, Numeric, RandomDecisionForestClassifier
 from frith.learners import BY_NAME
 from frith.report import make_report, write_report
+from frith.report.charts import bars
 from frith.report.markup import tag
 from frith.report.trial import try_forest
 from tests.tables import small_domain, small_table
@@ -98,3 +99,17 @@ def test_markup_escapes_text_and_attributes():
 def test_it_is_written_to_a_file(records, tmp_path):
     write_report(fitted(records), tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+
+
+def test_rules_of_trees_that_correct_each_other_say_so(records):
+    several = fitted(records, "forest", epsilon=100)
+    assert several.trees.n_trees > 1
+    assert "each correcting the others" in make_report(several)
+    assert "each correcting the others" not in make_report(fitted(records))
+
+
+def test_bars_are_as_long_as_their_shares():
+    page = bars([("a", 0.25, 0.5), ("b", 0.0, 0.0)])
+    assert '<rect x="0.00%" width="25.00%" height="100%" class="spent">' in page
+    assert '<line x1="0.00%" y1="50%" x2="75.00%" y2="50%" class="error">' in page
+    assert page.count("<line") == 1

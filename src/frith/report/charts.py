@@ -1,15 +1,14 @@
-"""Charts of a report, as SVG: the budget as a waterfall, calibration, noise at other epsilons."""
+"""Charts of a report: the budget as a waterfall, shares as bars, calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from frith.draw import clip
 from frith.privacy.guarantee import Question
 from frith.report.markup import Html, join, tag
 from frith.report.trial import Bin
 
-_WIDTH, _ROW, _NAME = 720.0, 26.0, 280.0
 _MOST_ROWS = 24
 
 
@@ -17,15 +16,12 @@ def waterfall(asked: Sequence[Question]) -> Html:
     """Each question's share of the budget, one below the other, beginning where the last one ended."""
     rows = _rows(asked)
     whole = sum((share for _, share in rows), 0.0) or 1.0
-    start, marks = 0.0, []
-    for i, (name, share) in enumerate(rows):
-        y, room = i * _ROW, _WIDTH - _NAME - 70
-        x, width = _NAME + room * start / whole, max(1.0, room * share / whole)
-        marks.append(_text(0, y + 17, clip(name, _NAME - 12, 13)))
-        marks.append(tag("rect", x=x, y=y + 4, width=width, height=_ROW - 8, class_="spent"))
-        marks.append(_text(x + width + 6, y + 17, f"{share:.1%}", "dim"))
+    start, shown = 0.0, []
+    for name, share in rows:
+        mark = _band(start / whole, max(share / whole, 0.002), "spent")
+        shown.append(_row(name, [mark], f"{share:.1%}"))
         start += share
-    return _svg(_WIDTH, _ROW * len(rows) + 4, "where the budget went", marks)
+    return tag("div", join(shown), class_="bars")
 
 
 def _rows(asked: Sequence[Question]) -> list[tuple[str, float]]:
@@ -45,7 +41,8 @@ def calibration(bins: Sequence[Bin]) -> Html:
     side, edge = 340.0, 52.0
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return edge + (side - edge - 10) * x, side - edge - (side - edge - 10) * y
+        room = side - edge - 24  # half of the last number stands out
+        return edge + room * x, side - edge - room * y
 
     marks = [_line(at(0, 0), at(1, 1), "diagonal")]
     for value in (0.0, 0.5, 1.0):
@@ -64,20 +61,24 @@ def calibration(bins: Sequence[Bin]) -> Html:
 
 def bars(rows: Sequence[tuple[str, float, float]]) -> Html:
     """Shares between 0 and 1 with their standard errors."""
-    marks, room = [], _WIDTH - _NAME - 90
-    for i, (name, share, error) in enumerate(rows):
-        y = i * _ROW
+    shown = []
+    for name, share, error in rows:
         low, high = max(0.0, share - error), min(1.0, share + error)
-        marks.append(_text(0, y + 17, clip(name, _NAME - 12, 13)))
-        marks.append(tag("rect", x=_NAME, y=y + 4, width=room, height=_ROW - 8, class_="empty"))
-        marks.append(
-            tag("rect", x=_NAME, y=y + 4, width=room * share, height=_ROW - 8, class_="spent")
-        )
-        middle = y + _ROW / 2
-        ends = (_NAME + room * low, middle), (_NAME + room * high, middle)
-        marks.append(_line(*ends, "error"))
-        marks.append(_text(_NAME + room + 8, y + 17, f"{share:.0%} ± {error:.0%}", "dim"))
-    return _svg(_WIDTH, _ROW * len(rows) + 4, "shares", marks)
+        marks = [_band(0, 1, "empty"), _band(0, share, "spent")]
+        marks += [_line((f"{low:.2%}", "50%"), (f"{high:.2%}", "50%"), "error")] if error else []
+        shown.append(_row(name, marks, f"{share:.0%} ± {error:.0%}"))
+    return tag("div", join(shown), class_="bars")
+
+
+def _row(name: str, marks: Sequence[Html], value: str) -> Html:
+    """A name, a bar as wide as there is room, and its number; the number is what is read aloud."""
+    bar = tag("svg", join(marks), class_="bar", aria_hidden="true")
+    parts = (tag("span", name, class_="name"), bar, tag("span", value, class_="dim number"))
+    return tag("div", *parts, class_="row")
+
+
+def _band(start: float, width: float, class_: str) -> Html:
+    return tag("rect", x=f"{start:.2%}", width=f"{width:.2%}", height="100%", class_=class_)
 
 
 def _svg(width: float, height: float, said: str, marks: Sequence[Html]) -> Html:
@@ -93,5 +94,5 @@ def _text(
     return tag("text", text, x=x, y=y, class_=class_, text_anchor=anchor)
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], class_: str) -> Html:
+def _line(start: tuple[Any, Any], end: tuple[Any, Any], class_: str) -> Html:
     return tag("line", x1=start[0], y1=start[1], x2=end[0], y2=end[1], class_=class_)

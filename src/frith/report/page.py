@@ -17,6 +17,10 @@ from frith.rules import percent, plus_minus, printable
 _RULES, _TREES, _ATTRIBUTES = 25, 3, 30
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _CLEAR = 2.0  # standard errors of noise from which a leaf's support is clear
+_TOGETHER = (
+    " A rule speaks for its own tree alone. A prediction multiplies the label shares of all trees, each "
+    "correcting the others, so it may be surer than any one rule, or say something else."
+)
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2a22; --dim: #64706a; --paper: #fffefa; --card: #f4f3ee;
@@ -35,9 +39,19 @@ td, th { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
 .wide, figure { overflow-x: auto; margin: .6rem 0; } svg { max-width: 100%; height: auto; }
 .chart text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 .chart text.dim { fill: var(--dim); }
+.bars { display: grid; gap: .25rem; }
+.row { display: grid; grid-template-columns: minmax(0, 16rem) 1fr 7rem; gap: 0 .9rem; align-items: center; }
+.name { overflow-wrap: anywhere; font-size: .9rem; } .row .number { text-align: left; font-size: .9rem; }
+.bar { width: 100%; height: 1.1rem; }
 .spent { fill: var(--green); } .empty { fill: var(--line); } .point { fill: var(--green); }
 .error { stroke: var(--amber); stroke-width: 2; } .diagonal { stroke: var(--dim); stroke-dasharray: 4 4; }
 .picture { background: #fff; border-radius: 8px; padding: 8px; }
+@media (max-width: 40rem) { body { padding: 1rem; } .wide td, .wide th { padding-right: .5rem; }
+  .row { grid-template-columns: 1fr 6.5rem; margin-bottom: .2rem; } .name { grid-column: 1 / -1; }
+  .rules thead { display: none; } .rules tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .5rem 0;
+    border-bottom: 1px solid var(--line); } .rules td { border: 0; padding: 0; font-size: .9rem; }
+  .rules td:first-child { flex-basis: 100%; } .rules td:nth-child(2)::before { content: "then "; }
+  .rules td:nth-child(4)::before { content: "support "; } .picture svg { min-width: 40rem; } }
 @media print { body { max-width: none; } h2 { break-after: avoid; } }
 """
 
@@ -80,7 +94,7 @@ def _head(forest: Forest, title: str) -> Html:
         tag("p", tag("strong", amounts), "; neighbors: ", claim.neighbors),
     ]
     if claim.assumptions:
-        head.append(tag("p", "It assumes that"))
+        head.append(tag("p", "What it assumes, and what it does not cover:"))
         head.append(tag("ul", *(tag("li", text) for text in claim.assumptions)))
     if claim.parties:
         head.append(tag("p", "Several parties have spent on it:"))
@@ -133,7 +147,9 @@ def _importances(forest: Forest) -> Html:
         (str(n), float(r.importance), float(r.standard_error))
         for n, r in frame[:_ATTRIBUTES].iterrows()
     ]
-    words = "The share of the purity that splits on an attribute gain, ± the standard error of the noise."
+    words = (
+        "How much of the gain in purity comes from splits on it, ± the standard error of the noise."
+    )
     return join([tag("h2", "Which attributes tell"), tag("figure", bars(rows)),
                  tag("p", words, class_="dim")])  # fmt: skip
 
@@ -150,7 +166,14 @@ def _rules(forest: Forest) -> Html:
     ]
     head = ("if", f"then {forest.domain.label.name}", "confidence", "support")
     words = "The clearest first; ± is the standard error of the noise, which is public."
-    return join([tag("h2", "Rules"), tag("p", words, class_="dim"), table(head, rows, (2, 3))])
+    words += _TOGETHER if forest.vote == "product" and forest.trees.n_trees > 1 else ""
+    return join(
+        [
+            tag("h2", "Rules"),
+            tag("p", words, class_="dim"),
+            tag("div", table(head, rows, (2, 3)), class_="rules"),
+        ]
+    )
 
 
 def _pictures(forest: Forest) -> Html:
