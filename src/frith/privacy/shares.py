@@ -91,7 +91,7 @@ class GaussianShare:
     cells: int
 
     def __post_init__(self) -> None:
-        if self._left <= 0 or self.scale < LEAST_SCALE:
+        if self.scale < LEAST_SCALE:
             raise ValueError(
                 "the noise is too small to be shared by so many parties; ask for a smaller epsilon, "
                 "or add full noise at every party"
