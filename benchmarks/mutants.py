@@ -232,9 +232,8 @@ HEAVY = (
 )  # fmt: skip
 """What every test run imports: read once by each process, then inherited by its forks."""
 
-QUIET = {
-    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"
-}  # plugins that these tests do not need are slow to load
+QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "NUMBA_OPT": "0", "OMP_NUM_THREADS": "1"}
+"""Without plugins that these tests do not need, and with machine code that is soon compiled."""
 
 KERNELS = ("kernels", "gradients", "label_gradients")
 """Modules with machine code that calls each other's: compiled anew when one of them is broken."""
@@ -249,6 +248,7 @@ class Copy:
         self.limits: dict[str, float] = {}
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, self.folder / "frith", ignore=ignored)
+        os.environ |= QUICK
         for name in HEAVY:
             importlib.import_module(name)
 
@@ -304,7 +304,7 @@ def _test(folder: Path, cache: Path, log: Path, tests: tuple[str, ...]) -> None:
         with log.open("wb") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
-        os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", **QUIET}
+        os.environ["PYTHONPATH"] = str(folder)
         sys.dont_write_bytecode, numba.config.CACHE_DIR = True, str(cache)
         sys.path.insert(0, str(folder))
         os.chdir(ROOT)

@@ -148,6 +148,12 @@ def test_every_cell_is_counted_in_the_distance_from_a_gaussian():
     assert many.scale > few.scale
     with pytest.raises(ValueError, match="too small to be shared"):
         GaussianShare(Fraction(1, 10**6), 1, 3, cells=10**11)  # nothing is left of rho
+    with pytest.raises(ValueError, match="too small to be shared"):
+        GaussianShare(Fraction(2, 10**16) * 1000 / 4, 1, 3, cells=1000)  # to the last bit
+
+
+def test_a_scale_of_two_is_wide_enough():
+    assert GaussianShare(Fraction(1, 8), 1, honest=1, cells=1).scale == LEAST_SCALE
 
 
 @pytest.mark.parametrize("honest", [1, 2, 5])
