@@ -8,8 +8,6 @@ id3     Jagannathan, Pillaipakkamnatt and Wright 2012, Table 1: ID3 from noisy c
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,7 +34,10 @@ Made by `python benchmarks/papers.py`; every repeat is in `papers_*.csv`.
 
 
 def main() -> None:
-    options = parse_options()
+    only = {"choices": PAPERS, "help": "one paper; others are reported as they are"}
+    options = common.parse_options(
+        "What four papers report, measured again.", common.FRESH | {"--only": only}
+    )
     for name, paper in PAPERS.items():
         if options.only in (None, name):
             jobs = paper.EXPERIMENT.jobs(options.quick)
@@ -59,20 +60,6 @@ def main() -> None:
 
 def csv_of(paper: str, folder: Path) -> Path:
     return folder / f"papers_{paper}.csv"
-
-
-def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What four papers report, measured again.")
-    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
-    parser.add_argument("--fresh", action="store_true", help="measure again what has been measured")
-    parser.add_argument("--only", choices=PAPERS, help="one paper; others are reported as they are")
-    parser.add_argument("--out", type=Path, help="folder for the results (default: docs/results)")
-    options = parser.parse_args()
-    if options.out is None:
-        quick = Path(tempfile.gettempdir()) / "frith-quick"
-        options.out = quick if options.quick else common.RESULTS
-    options.out.mkdir(parents=True, exist_ok=True)
-    return options
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
