@@ -18,7 +18,7 @@ import pandas as pd
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from frith import datasets
-from frith.forest import available_threads
+from frith.jit import available_threads
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 FOLDS = 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from frith.domain import Domain, Value, class_array
 from frith.encoding import columns_of, encode_attributes
 from frith.errors import FormatError, FrithError
-from frith.jit import compiled
+from frith.jit import available_threads, compiled
 from frith.privacy.guarantee import Guarantee
 from frith.structure import Trees, find_leaf
 
@@ -352,11 +351,6 @@ class Forest:
     def __repr__(self) -> str:
         kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "no guarantee"
         return f"<Forest: {self.trees.n_trees} trees, {len(self.trees.leaves):,} leaves, {kind}>"
-
-
-def available_threads() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @compiled
