@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -426,18 +425,12 @@ def plot(board: Board, path: Path) -> None:
 def main() -> None:
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(threads, "1")  # a process a core: more threads would only wait
-    parser = argparse.ArgumentParser(description="Accuracy against the peers.")
-    parser.add_argument("--quick", action="store_true", help="few sets, two repeats at most")
-    parser.add_argument("--fresh", action="store_true", help="measure again what has been measured")
-    parser.add_argument("--flagship", action="store_true", help="without our other learners")
-    parser.add_argument("--report", action="store_true", help="only write what was measured")
-    parser.add_argument("--only", help="sets, with commas between")
-    parser.add_argument("--out", type=Path, help="folder for the results (default: docs/results)")
-    options = parser.parse_args()
-    if options.out is None:
-        quick = Path(tempfile.gettempdir()) / "frith-quick"
-        options.out = quick if options.quick else common.RESULTS
-    options.out.mkdir(parents=True, exist_ok=True)
+    more = common.FRESH | {
+        "--flagship": common.flag("without our other learners"),
+        "--report": common.flag("only write what was measured"),
+        "--only": {"help": "sets, with commas between"},
+    }
+    options = common.parse_options("Accuracy against the peers.", more)
     wanted = options.only.split(",") if options.only else QUICK if options.quick else None
     names = common.loadable(list(wanted or (*TUNED, *CHECKED)))
     if options.report:

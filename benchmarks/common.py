@@ -18,7 +18,7 @@ import pandas as pd
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from frith import datasets
-from frith.forest import available_threads
+from frith.jit import available_threads
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 FOLDS = 10
@@ -36,11 +36,20 @@ NOTES = {
 }
 
 
-def parse_options(description: str) -> argparse.Namespace:
-    """--quick, --resume and --out, with quick results kept away from the full ones."""
+def flag(words: str) -> dict[str, Any]:
+    return {"action": "store_true", "help": words}
+
+
+RESUME = {"--resume": flag("keep the rows an earlier run wrote")}
+FRESH = {"--fresh": flag("measure again what has been measured")}
+
+
+def parse_options(description: str, more: dict[str, dict[str, Any]] = RESUME) -> argparse.Namespace:
+    """--quick, more, and --out, with quick results kept away from the full ones."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
-    parser.add_argument("--resume", action="store_true", help="keep the rows an earlier run wrote")
+    parser.add_argument("--quick", **flag("a small run, to see that it works"))
+    for name, argument in more.items():
+        parser.add_argument(name, **argument)
     parser.add_argument("--out", type=Path, help="folder for the results (default: docs/results)")
     options = parser.parse_args()
     if options.out is None:
@@ -126,6 +135,21 @@ def run_jobs(
     return pd.read_csv(path, keep_default_na=False, nrows=len(rows))
 
 
+def measure(
+    jobs: Sequence[dict[str, Any]],
+    work: Callable[[dict[str, Any]], dict[str, Any]],
+    path: Path,
+    resume: bool,
+    runs: int = 1,
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """`run_jobs` on the tables that are here, and each one's accuracy of the majority label."""
+    sets = loadable(list(dict.fromkeys(job["set"] for job in jobs)))
+    if not sets:
+        raise SystemExit("no table could be loaded")
+    rows = run_jobs([job for job in jobs if job["set"] in sets], work, path, resume)
+    return rows, {name: majority_accuracy(name, runs) for name in sets}
+
+
 def _key(job: dict[str, Any]) -> tuple[str, ...]:
     """What tells a job from others, the same from memory and from a file."""
     return tuple(str(value) for name, value in job.items() if name not in RESULT_FIELDS)
@@ -189,6 +213,23 @@ def summary(values: pd.Series) -> list[str]:
         reach = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     cells = [f"{100 * v:.1f}" for v in (*five, mean)]
     return [*cells, f"± {100 * reach:.1f}" if np.isfinite(reach) else ""]
+
+
+def sections(rows: pd.DataFrame, majority: dict[str, float], by: str) -> list[str]:
+    """For each set its name, its majority label and a table with a row a value of `by`."""
+    parts = []
+    for name, group in rows.groupby("set", sort=False):
+        table = [
+            [f"{value:g}", *summary(part["accuracy"])]
+            for value, part in group.groupby(by, sort=False)
+        ]
+        parts += [
+            f"## {name.capitalize()}\n",
+            f"Predicting the majority label scores {100 * majority[name]:.1f}.\n",
+            markdown_table((by, *SUMMARY_HEAD), table),
+            NOTES[name] + "\n",
+        ]
+    return parts
 
 
 # -- plots -------------------------------------------------------------------------------------

@@ -34,13 +34,8 @@ VOTES_TREES = 5
 def main() -> None:
     options = common.parse_options("Accuracy of forests that several parties make together.")
     repeats = (2, 2, 1) if options.quick else (ENSEMBLES, VERTICAL_ENSEMBLES, RUNS)
-    sets = common.loadable((*SETS, VERTICAL_SET))
-    if not sets:
-        raise SystemExit("no table could be loaded")
-    jobs = [job for job in all_jobs(*repeats) if job["set"] in sets]
     path = options.out / "parties.csv"
-    rows = common.run_jobs(jobs, score, path, options.resume)
-    majority = {name: common.majority_accuracy(name, runs=1) for name in sets}
+    rows, majority = common.measure(list(all_jobs(*repeats)), score, path, options.resume)
     write_words(rows, majority, path.with_suffix(".md"), repeats)
     plot(rows, majority, path.with_suffix(".png"))
 

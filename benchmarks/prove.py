@@ -34,6 +34,7 @@ class Step:
     claim: str
     command: tuple[str, ...]
     results: str = ""
+    parts: tuple[str, ...] = ()  # files beside the command's own that it is made of
 
 
 PYTHON = sys.executable
@@ -114,6 +115,7 @@ STEPS = (
         "The papers' tables again, in sound and published form, and which of their claims hold.",
         (PYTHON, "benchmarks/papers.py"),
         "results/papers.md",
+        tuple(f"benchmarks/papers_{part}.py" for part in ("common", "dp_rf", "dpdf", "c45", "id3")),
     ),
     Step(
         "accuracy",
@@ -207,7 +209,7 @@ def passed(step: Step) -> bool:
 def source_hash(step: Step) -> str:
     """A hash of what the step runs, as committed; uncommitted changes differ from every commit."""
     script = step.command[1] if step.command[1].startswith("benchmarks/") else "tests"
-    inputs = ("src", script)
+    inputs = ("src", script, *step.parts)
     found = [_git("rev-parse", f"HEAD:{path}")[:12] for path in inputs]
     changed = _git("status", "--porcelain", *inputs)
     return " ".join(found) + (" (with uncommitted changes)" if changed else "")

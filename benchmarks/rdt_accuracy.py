@@ -21,19 +21,15 @@ ENSEMBLES, RUNS = 10, 2
 def main() -> None:
     options = common.parse_options("Accuracy of random decision forests for eleven epsilons.")
     ensembles, runs = (2, 1) if options.quick else (ENSEMBLES, RUNS)
-    sets = common.loadable(SETS)
-    if not sets:
-        raise SystemExit("no table could be loaded")
     jobs = [
         {"set": name, "epsilon": epsilon, "ensemble": ensemble, "runs": runs}
-        for name in sets
+        for name in SETS
         for epsilon in EPSILONS
         for ensemble in range(ensembles)
     ]
     path = options.out / "rdt_accuracy.csv"
-    rows = common.run_jobs(jobs, score, path, options.resume)
+    rows, majority = common.measure(jobs, score, path, options.resume, runs)
     rows["epsilon"] = rows["epsilon"].astype(float)
-    majority = {name: common.majority_accuracy(name, runs) for name in sets}
     write_words(rows, majority, path.with_suffix(".md"), ensembles, runs)
     plot(rows, majority, path.with_suffix(".png"))
 
@@ -72,18 +68,8 @@ def write_words(
         "records of the whole set. Noise has no seed, so another run differs a little.\n",
         "Made by `python benchmarks/rdt_accuracy.py`; every ensemble is in rdt_accuracy.csv.\n",
         "![box plots](rdt_accuracy.png)\n",
+        *common.sections(rows, majority, "epsilon"),
     ]
-    for name, group in rows.groupby("set", sort=False):
-        table = [
-            [f"{epsilon:g}", *common.summary(part["accuracy"])]
-            for epsilon, part in group.groupby("epsilon", sort=False)
-        ]
-        parts += [
-            f"## {name.capitalize()}\n",
-            f"Predicting the majority label scores {100 * majority[name]:.1f}.\n",
-            common.markdown_table(("epsilon", *common.SUMMARY_HEAD), table),
-            common.NOTES[name] + "\n",
-        ]
     path.write_text("\n".join(parts), encoding="utf-8")
     print(f"wrote {path}")
 

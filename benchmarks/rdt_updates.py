@@ -22,18 +22,14 @@ ENSEMBLES = 10
 def main() -> None:
     options = common.parse_options("Accuracy of random decision forests updated in batches.")
     ensembles = 2 if options.quick else ENSEMBLES
-    sets = common.loadable(SETS)
-    if not sets:
-        raise SystemExit("no table could be loaded")
     jobs = [
         {"set": name, "epsilon": EPSILON, "batches": batches, "ensemble": ensemble}
-        for name in sets
+        for name in SETS
         for batches in BATCHES
         for ensemble in range(ensembles)
     ]
     path = options.out / "rdt_updates.csv"
-    rows = common.run_jobs(jobs, score, path, options.resume)
-    majority = {name: common.majority_accuracy(name, runs=1) for name in sets}
+    rows, majority = common.measure(jobs, score, path, options.resume)
     write_words(rows, majority, path.with_suffix(".md"), ensembles)
     plot(rows, majority, path.with_suffix(".png"))
 
@@ -82,18 +78,8 @@ def write_words(rows: pd.DataFrame, majority: dict[str, float], path: Path, ense
         "boundaries. Without it the epsilons of the batches add up.\n",
         "Made by `python benchmarks/rdt_updates.py`; every ensemble is in rdt_updates.csv.\n",
         "![box plots](rdt_updates.png)\n",
+        *common.sections(rows, majority, "batches"),
     ]
-    for name, group in rows.groupby("set", sort=False):
-        table = [
-            [batches, *common.summary(part["accuracy"])]
-            for batches, part in group.groupby("batches", sort=False)
-        ]
-        parts += [
-            f"## {name.capitalize()}\n",
-            f"Predicting the majority label scores {100 * majority[name]:.1f}.\n",
-            common.markdown_table(("batches", *common.SUMMARY_HEAD), table),
-            common.NOTES[name] + "\n",
-        ]
     path.write_text("\n".join(parts), encoding="utf-8")
     print(f"wrote {path}")
 

@@ -18,8 +18,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from frith.domain import Categorical, Domain, Numeric, Person
-from frith.forest import VOTES, Forest, Trees
+from frith.forest import VOTES, Forest
 from frith.privacy.guarantee import Guarantee
+from frith.structure import Trees
 from frith.trees.pruning import collapse
 from frith.trees.random import grow_random_trees
 

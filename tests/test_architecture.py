@@ -14,6 +14,7 @@ ORDER = [
     ("store",),
     ("ledger",),
     ("domain", "encoding", "drafting", "synthetic"),
+    ("structure",),
     ("forest", "export", "rules", "draw", "importance"),
     ("layout",),
     ("kernels", "scores", "gradients", "label_gradients"),

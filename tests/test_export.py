@@ -16,7 +16,8 @@ from frith import Categorical, Domain, Forest, Guarantee, Numeric
 from frith.datasets import load
 from frith.domain import spelling
 from frith.export.inputs import input_names, input_type
-from frith.forest import VOTES, Trees
+from frith.forest import VOTES
+from frith.structure import Trees
 from frith.trees.random import grow_random_trees
 from tests import strategies
 from tests.learners.conformance import LEARNERS

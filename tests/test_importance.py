@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from frith import Categorical, Domain, Forest, Numeric
-from frith.forest import Trees
 from frith.importance import _gini
 from frith.privacy import Guarantee
 from frith.rules import Nodes
+from frith.structure import Trees
 from tests.learners.conformance import LEARNERS
 from tests.strategies import examples
 from tests.tables import small_domain, small_table

@@ -220,7 +220,7 @@ import pyarrow as pa
 import frith
 from frith import Categorical, Domain
 from frith.engines import MemoryEngine
-from frith.forest import Trees
+from frith.structure import Trees
 from frith.kernels import LeafCounts, _count_leaves
 
 domain = Domain((Categorical("a", ("x", "y")),), Categorical("c", (0, 1)))

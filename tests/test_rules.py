@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Forest, Numeric
 from frith.errors import FormatError
-from frith.forest import VOTES, Trees
+from frith.forest import VOTES
 from frith.privacy import Guarantee
 from frith.rules import SORTS, Condition, Nodes
+from frith.structure import Trees
 from tests import twins
 from tests.learners.conformance import LEARNERS
 from tests.strategies import domains, examples, numerics, tables, trees

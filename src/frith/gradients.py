@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.encoding import Batch
-from frith.forest import Trees, find_leaf
 from frith.jit import compiled
 from frith.kernels import ColumnKernel
 from frith.layout import Layout
+from frith.structure import Trees, find_leaf
 
 UNIT = 2**14
 POINT = 2**16

@@ -1,7 +1,11 @@
-"""One way to compile a kernel: no GIL, no fast math, and a cache only where one can be written."""
+"""One way to compile a kernel: no GIL, no fast math, and a cache only where one can be written.
+
+Threads are Python's, as many as there are cores.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -16,3 +20,8 @@ def compiled(function: F) -> F:
         return cast(F, numba.njit(nogil=True, cache=True)(function))
     except RuntimeError:  # numba found no folder it may write its cache to
         return cast(F, numba.njit(nogil=True)(function))
+
+
+def available_threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

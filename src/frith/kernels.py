@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.encoding import Batch
-from frith.forest import Forest, Trees, find_leaf
+from frith.forest import Forest
 from frith.jit import compiled
 from frith.layout import Layout
+from frith.structure import Trees, find_leaf
 
 MAX_CELLS = 2**24
 """The public cap on the cells of one question, checked before anything is charged."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.encoding import Batch
-from frith.forest import find_leaf
 from frith.gradients import POINT, UNIT, BinSums, Cells
 from frith.jit import compiled
+from frith.structure import find_leaf
 
 _SHIFT = 8
 _LARGEST = 16 * POINT >> _SHIFT  # labels further behind than this have no weight left

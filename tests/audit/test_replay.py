@@ -7,8 +7,9 @@ import pytest
 
 from frith import Budget, RandomDecisionForestClassifier, open_table
 from frith.audit.replay import ReplayCurator, arbitrary_releases, replay
-from frith.forest import Forest, sum_up
+from frith.forest import Forest
 from frith.kernels import LeafCounts
+from frith.structure import sum_up
 from frith.trees.random import grow_random_trees
 from tests.tables import small_domain, small_table
 

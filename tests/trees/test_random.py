@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain, Numeric
 from frith.datasets import load
 from frith.errors import TooManyCells
-from frith.forest import Forest, sum_up
+from frith.forest import Forest
 from frith.privacy import Guarantee
+from frith.structure import sum_up
 from frith.trees.pruning import prune_empty
 from frith.trees.random import floor_log, grow_random_trees, random_tree_height
 

@@ -23,8 +23,9 @@ from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Domain
 from frith.engines.base import Engine
-from frith.forest import Forest, find_leaf
+from frith.forest import Forest
 from frith.privacy.budget import Budget
+from frith.structure import find_leaf
 
 RUNG = "black box"
 CONFIDENCE = 0.95

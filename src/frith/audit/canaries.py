@@ -35,8 +35,9 @@ from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain
 from frith.encoding import columns_of, encode_label
-from frith.forest import Forest, find_leaf
+from frith.forest import Forest
 from frith.privacy.budget import Budget
+from frith.structure import find_leaf
 
 RUNG = "canaries"
 CONFIDENCE = 0.95

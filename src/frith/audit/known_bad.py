@@ -24,7 +24,7 @@ from frith.encoding import Batch
 from frith.engines.base import Engine
 from frith.engines.memory import MemoryEngine
 from frith.engines.persons import encode_with_persons
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Forest
 from frith.kernels import Kernel, LeafCounts, SplitTables, View
 from frith.layout import Layout, equal_width_cuts
 from frith.learners import C45Classifier, GiniForestClassifier
@@ -33,6 +33,7 @@ from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.sources import Choice, Noise, OpenDPSource
 from frith.published import ExponentialChoice, PublishedCurator
+from frith.structure import Trees, sum_up
 from frith.trees.additive import bin_tree, single_leaf
 from frith.trees.growing import Grower
 from frith.trees.random import grow_random_trees

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.encoding import Batch
-from frith.forest import available_threads
+from frith.jit import available_threads
 from frith.kernels import ColumnKernel, Kernel
 
 Task = Callable[[], Batch]

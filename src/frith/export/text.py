@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frith.domain import Categorical, Numeric
-from frith.forest import sum_up
+from frith.structure import sum_up
 
 if TYPE_CHECKING:
     from frith.forest import Forest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from frith.curator import Curator, Release
-from frith.forest import Forest, Trees
+from frith.forest import Forest
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
 from frith.learners.structured import (
@@ -14,6 +14,7 @@ from frith.learners.structured import (
     count_leaves,
     forest_of_leaves,
 )
+from frith.structure import Trees
 from frith.trees.pruning import prune_empty
 from frith.trees.random import grow_random_trees, random_tree_height
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from frith.curator import Curator, Release
 from frith.domain import Domain
-from frith.forest import Forest, Trees
+from frith.forest import Forest
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share
 from frith.learners.structured import Answered, StructureFirstClassifier, forest_of_leaves
+from frith.structure import Trees
 from frith.trees.pruning import collapse, reliable_nodes
 from frith.trees.random import grow_supported_trees
 

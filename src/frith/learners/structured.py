@@ -13,10 +13,11 @@ import numpy as np
 
 from frith.curator import Curator, Release
 from frith.domain import Domain
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Forest
 from frith.kernels import LeafCounts
 from frith.learners.base import PrivateForestClassifier
 from frith.privacy.guarantee import Guarantee
+from frith.structure import Trees, sum_up
 
 
 class Answered(Protocol):

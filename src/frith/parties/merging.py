@@ -29,10 +29,11 @@ from numpy.typing import NDArray
 from frith.curator import Release
 from frith.domain import Attribute, Domain
 from frith.errors import FrithError
-from frith.forest import Forest, Trees
+from frith.forest import Forest
 from frith.parties.releases import PartyRelease
 from frith.parties.structure import LEARNERS, Structure
 from frith.privacy.guarantee import Guarantee
+from frith.structure import Trees
 from frith.trees.binary import join_trees
 
 

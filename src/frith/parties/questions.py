@@ -15,7 +15,6 @@ import numpy as np
 
 from frith.domain import Domain
 from frith.errors import FormatError, FrithError
-from frith.forest import Trees
 from frith.kernels import (
     Kernel,
     LeafCounts,
@@ -27,6 +26,7 @@ from frith.kernels import (
     View,
 )
 from frith.layout import Layout
+from frith.structure import Trees
 
 VIEWS: dict[str, type[SplitTables] | type[NodeCounts] | type[NodeSizes]] = {
     "tables": SplitTables,

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.forest import Trees
 from frith.kernels import CorrectCounts, SplitCounts, SplitTables
 from frith.layout import Layout
+from frith.structure import Trees
 from frith.trees.parts import Part
 
 CHOICES = Fraction(15, 100)

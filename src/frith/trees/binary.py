@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.forest import Trees
 from frith.layout import Layout
+from frith.structure import Trees
 
 GROUPED = 12
 """Of an attribute with at most so many values, every grouping in two is a candidate."""

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.forest import Trees
 from frith.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
 from frith.layout import Layout
+from frith.structure import Trees
 from frith.trees.binary import (
     ObliviousTree,
     Question,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.forest import Trees
 from frith.jit import compiled
+from frith.structure import Trees
 
 
 def make_consistent(

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.forest import Trees
 from frith.kernels import SplitCounts
 from frith.layout import Layout, equal_width_cuts
+from frith.structure import Trees
 
 
 class Grower:

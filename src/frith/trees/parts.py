@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.forest import Forest, Trees, sum_up
+from frith.forest import Forest
+from frith.structure import Trees, sum_up
 from frith.trees.binary import join_trees
 
 

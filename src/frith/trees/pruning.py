@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from frith.domain import Domain
-from frith.forest import Forest, Trees
+from frith.forest import Forest
+from frith.structure import Trees
 
 
 def collapse(forest: Forest, live: NDArray[np.bool_]) -> Forest:

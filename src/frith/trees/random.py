@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from frith.domain import Attribute, Domain, Numeric
 from frith.errors import TooManyCells
-from frith.forest import Trees
 from frith.jit import compiled
 from frith.kernels import MAX_CELLS
+from frith.structure import Trees
 
 NUMERIC_USES = 4
 """How many questions on one path a numeric attribute is counted for in the height rule."""

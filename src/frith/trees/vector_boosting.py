@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.forest import Trees
 from frith.gradients import POINT, UNIT, ScoreColumn
 from frith.kernels import LeafCounts
 from frith.label_gradients import LabelCells, LabelGradients
 from frith.layout import Layout
+from frith.structure import Trees
 from frith.trees.binary import ObliviousTree, Question, Questions, ask_once
 from frith.trees.boosting import CHOICES, blocks_of, step_shares
 from frith.trees.parts import Part, softmax
