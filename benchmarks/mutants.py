@@ -7,7 +7,7 @@ constant, `max` for `min`, a charge left out, a scale rounded to nearest. Every 
 the package; the mutated file is written into it, and the tests that are named for the file run
 against it until one fails. Results go to docs/results/mutants.csv as they come, so a run resumes
 where it stopped; docs/results/mutants.md lists every mutant with what killed it. The script ends with
-exit code 1 while a mutant is untried, or survives without an explanation below.
+exit code 1 while a mutant is untried, or survives without a reason in mutants_explained.toml.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import signal
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -80,19 +81,14 @@ ONLY: dict[str, str] = {
 }
 """Of files that do more than keep a promise, the functions that say how far a record can move things."""
 
-EXPLAINED: dict[str, str] = {
-    "privacy/composition.py rho_of: 2 * high -> 3 * high": (
-        "only how fast the search widens; what is returned was itself converted"
-    ),
-    "privacy/composition.py rho_of: 12 -> 13": "one digit more is kept, still rounded down",
-    "privacy/exact.py float_root_at_least: value > 0 -> value > 1": (
-        "small scales are not lowered to the smallest float that will do: more noise, if any change"
-    ),
-    "privacy/mechanisms.py DiscreteGaussian.log_law: reach + 1 -> reach + 0": (
-        "leaves out of the normalizer one term that is under 1e-300 of it"
-    ),
-}
-"""Survivors that change nothing that matters, by file, function and change, each with the reason."""
+
+def explained() -> dict[str, str]:
+    """Survivors that change nothing that matters, by file, function and change, each with the reason."""
+    listed = tomllib.loads(Path(__file__).with_name("mutants_explained.toml").read_text())
+    return {mutant: entry["why"] for entry in listed["survivors"] for mutant in entry["mutants"]}
+
+
+EXPLAINED = explained()
 
 
 # -- mutants -----------------------------------------------------------------------------------

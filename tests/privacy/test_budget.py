@@ -26,6 +26,10 @@ def test_without_a_delta_there_is_none():
     assert Budget(Fraction(1)).unit == "epsilon"
 
 
+def test_the_limit_without_noise_is_one_whole():
+    assert Budget.of("inf").total == 1
+
+
 def test_ten_requests_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not():
     meter = Meter(Budget.of(1))
     for _ in range(10):
