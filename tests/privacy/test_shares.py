@@ -231,7 +231,7 @@ def test_draws_of_all_parties_have_the_stated_variance():
 
 
 @pytest.mark.parametrize(
-    ("kind", "honest"), [("Laplace", 1), ("Laplace", 3), ("Gaussian", 1), ("Gaussian", 3)]
+    ("kind", "honest"), [(kind, h) for kind in ("Laplace", "Gaussian") for h in (1, 2, 3)]
 )
 def test_the_source_adds_a_share_to_every_sum_in_its_shape(kind, honest):
     sums = np.arange(20_000, dtype=np.int64).reshape(100, 200) * 1000

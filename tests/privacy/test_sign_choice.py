@@ -87,13 +87,25 @@ def test_samples_follow_the_law(unit):
     source = OpenDPSource()
     drawn = [source.choose_signs(differences, weights, choice) for _ in range(4_000)]
     places = np.array([number[q, tuple(signs.tolist())] for q, signs in drawn])
-    logs = np.log([*expected.values()])
+    assert fits_law(places, log_law_of([*expected.values()]))
+
+
+def log_law_of(chances):
+    logs = np.log(chances)
 
     def log_law(values):
         inside = (values >= 0) & (values < len(logs))
         return np.where(inside, logs[np.clip(values, 0, len(logs) - 1)], -np.inf)
 
-    assert fits_law(places, log_law)
+    return log_law
+
+
+@pytest.mark.parametrize(("unit", "amount"), [("epsilon", 16), ("rho", 32)])
+def test_no_sign_weighs_what_a_difference_of_zero_does(unit, amount):
+    """At a scale of about one, a score that is off by one would show."""
+    choice, source = SignChoice(Fraction(amount), REACH, unit), OpenDPSource()
+    signs = [source.choose_signs(np.array([[0]]), np.zeros(1), choice)[1][0] for _ in range(600)]
+    assert fits_law(np.array(signs) + 1, log_law_of([1 / 3] * 3))
 
 
 def test_rho_is_the_range_squared_over_eight():
