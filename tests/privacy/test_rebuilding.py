@@ -10,6 +10,7 @@ from frith import RandomDecisionForestClassifier
 from frith.parties import OpenSum, SecureSum, join, make_structure, merge, train_together
 from frith.privacy import DiscreteGaussian, DiscreteLaplace
 from frith.privacy.composition import rho_of
+from frith.privacy.guarantee import DISJOINT, Guarantee, Question
 from frith.privacy.rebuilding import rebuild
 from tests.parties.people import DOMAIN, curators, dealt, secure_parties
 from tests.parties.test_merging import releases_of, vertical
@@ -62,6 +63,36 @@ def test_gaussian_noise_is_compared_in_rho(disjoint):
     now = DiscreteGaussian(rho, 4).variance
     after = DiscreteGaussian(rho if disjoint else 3 * rho, 4).variance
     assert float(said(forest).group(2)) == pytest.approx((3 * now / after) ** 0.5, rel=0.01)
+
+
+def answered(mechanism, *scales, shares=(1, 1), purpose="leaves"):
+    return tuple(
+        Question(purpose, mechanism, Fraction(share), 4, scale, 10)
+        for scale, share in zip(scales, shares, strict=False)
+    )
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_gaussian_answers_of_different_scales_are_added_in_rho(disjoint):
+    asked = answered("discrete Gaussian", 3.0, 5.0)
+    found = rebuild(Guarantee(Fraction(1), assumptions=(DISJOINT,) * disjoint, asked=asked))
+    first, second = (Fraction(4, 2 * s**2) for s in (3, 5))
+    assert found.variance == pytest.approx(9 + 25)
+    after = DiscreteGaussian(first if disjoint else first + second, 4).variance
+    assert found.after == pytest.approx(after)
+
+
+def test_laplace_answers_of_different_shares_are_as_good_as_the_smaller_share_of_all():
+    asked = answered("discrete Laplace", 8.0, 16.0, shares=("1/2", "1/4"))
+    found = rebuild(Guarantee(Fraction(3), asked=asked))
+    assert found.after == pytest.approx(DiscreteLaplace(Fraction(3, 4), 4).variance)
+
+
+def test_the_last_question_is_the_one_that_counts():
+    number = answered("discrete Laplace", 8.0, purpose="number of records")
+    asked = number + answered("discrete Laplace", 8.0, 8.0)
+    assert rebuild(Guarantee(Fraction(1), asked=asked)).releases == 2
+    assert rebuild(Guarantee(Fraction(1), asked=asked[1:] + number)) is None
 
 
 def test_parties_with_different_budgets_are_added_up():
