@@ -189,7 +189,8 @@ def cells(names: list[str], theirs: pd.DataFrame) -> pd.DataFrame:
     theirs = theirs[theirs.set.isin(names)].dropna(subset=["accuracy"]).copy()
     for metric, spread in METRICS.items():
         theirs[f"{metric}_error"] = theirs[spread] / np.sqrt(theirs.folds)
-    return pd.concat([ours, theirs]).set_index(["set", "learner", "epsilon"]).sort_index()
+    together = pd.concat([ours, theirs]).set_index(["set", "learner", "epsilon"])
+    return together[~together.index.duplicated(keep="last")].sort_index()
 
 
 def report(names: list[str], found: pd.DataFrame, out: Path) -> None:
@@ -197,8 +198,8 @@ def report(names: list[str], found: pd.DataFrame, out: Path) -> None:
     settings = "\n".join(f"- {name}: {words}" for name, words in SETTINGS.items())
     for metric, page in PAGES.items():
         others = [m for m in PAGES if m != metric]
-        links = " and ".join(f"[{m.replace('_', ' ')}]({PAGES[m]})" for m in others)
-        title = metric.replace("_", " ")
+        links = " and ".join(f"[{_title(m)}]({PAGES[m]})" for m in others)
+        title = _title(metric)
         head = HEAD.format(title=title, words=WORDS[metric], links=links)
         shown = [n for n in names if found.loc[n][metric].notna().any()]
         picture = f"peers_{metric}.png"
@@ -218,7 +219,7 @@ def summary(names: list[str], found: pd.DataFrame) -> str:
     for peer in PRIVATE:
         sets = [n for n in names if (n, peer) in found.index.droplevel(2)]
         for learner in (FLAGSHIP, peer):
-            values = [_values(found, sets, learner, e, "accuracy") for e in EPSILONS]
+            values = [[*_values(found, sets, learner, e, "accuracy").values()] for e in EPSILONS]
             who = "`ForestClassifier`" if learner == FLAGSHIP else peer
             rows.append(
                 [f"{who}, mean of {len(sets)} sets", *(f"{100 * np.mean(v):.1f}" for v in values)]
@@ -239,23 +240,28 @@ def _at_least(found: pd.DataFrame, name: str, peer: str, epsilon: str) -> bool:
 
 
 def means(names: list[str], found: pd.DataFrame, metric: str) -> str:
-    """Learners' means over all sets, and over those on which everybody was measured."""
+    """Learners' means over the sets on which all of them were measured; DP-EBM's are fewer."""
     rows = []
-    both = [n for n in names if all((n, p) in found.index.droplevel(2) for p in PRIVATE_LEARNERS)]
-    for words, chosen in (("all sets", names), ("sets of two labels", both)):
-        for learner in PRIVATE_LEARNERS:
-            values = [_values(found, chosen, learner, e, metric) for e in EPSILONS]
-            if chosen and all(len(v) == len(chosen) for v in values):
-                shown = [_number(float(np.mean(v)), metric) for v in values]
-                rows.append([f"{learner}, {len(chosen)} {words}", *shown])
-    return common.markdown_table([f"mean {metric.replace('_', ' ')}", *EPSILONS], rows)
+    for everybody in (tuple(p for p in PRIVATE_LEARNERS if p != "DP-EBM"), PRIVATE_LEARNERS):
+        values = {p: [_values(found, names, p, e, metric) for e in EPSILONS] for p in everybody}
+        sets = [n for n in names if all(n in v for of in values.values() for v in of)]
+        for learner in everybody if sets else ():
+            shown = [np.mean([v[n] for n in sets]) for v in values[learner]]
+            rows.append(
+                [f"{learner}, {len(sets)} sets", *(_number(float(v), metric) for v in shown)]
+            )
+    return common.markdown_table([f"mean {_title(metric)}", *EPSILONS], rows)
+
+
+def _title(metric: str) -> str:
+    return "AUC" if metric == "auc" else metric.replace("_", " ")
 
 
 def _values(
     found: pd.DataFrame, names: list[str], learner: str, epsilon: str, metric: str
-) -> list[float]:
-    points = [_point(found, name, learner, epsilon, metric) for name in names]
-    return [p[0] for p in points if p is not None]
+) -> dict[str, float]:
+    points = {name: _point(found, name, learner, epsilon, metric) for name in names}
+    return {name: p[0] for name, p in points.items() if p is not None}
 
 
 def every(names: list[str], found: pd.DataFrame, metric: str) -> str:
@@ -275,7 +281,7 @@ def _point(
 ) -> tuple[float, float] | None:
     if (name, learner, epsilon) not in found.index:
         return None
-    row = found.loc[(name, learner, epsilon)].iloc[-1]
+    row = found.loc[(name, learner, epsilon)]
     return None if pd.isna(row[metric]) else (float(row[metric]), float(row[f"{metric}_error"]))
 
 
