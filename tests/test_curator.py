@@ -174,6 +174,28 @@ def test_trees_that_share_a_node_are_refused_before_anything_is_charged(engine):
     assert curator.remaining_share == 1
 
 
+class Plain:
+    """A mask for tests alone, which hides nothing."""
+
+    honest = 2
+
+    def hide(self, values):
+        return values.astype(np.uint64)
+
+
+def test_masked_sums_of_too_many_cells_or_shared_nodes_are_refused_before_they_are_charged(
+    engine, monkeypatch
+):
+    curator, kernel = Curator(engine, Budget.of(1)), leaf_kernel(engine)
+    shared = replace(kernel, trees=replace(kernel.trees, roots=kernel.trees.roots[[0, 0]]))
+    with pytest.raises(FormatError, match="two paths"):
+        curator.masked_counts(shared, Fraction(1), "labels", Plain())
+    monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
+    with pytest.raises(TooManyCells, match="at most 10"):
+        curator.masked_counts(kernel, Fraction(1), "labels", Plain())
+    assert (curator.remaining_share, curator.guarantee.asked) == (1, ())
+
+
 # -- choices from a list ---------------------------------------------------------------------------
 
 
