@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from frith import Budget, BudgetExceeded, Ledger, open_table
-from frith.curator import Curator
+from frith.curator import Curator, noise_share
 from frith.errors import FormatError, TooManyCells
 from frith.gradients import UNIT, GradientSums, ScoreColumn
 from frith.kernels import LeafCounts, RecordCount
 from frith.layout import Layout, mixed_cuts
 from frith.privacy.guarantee import RECORD
 from frith.privacy.mechanisms import PrivateChoice
+from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.scores import MaxMass
 from frith.trees.binary import Question, Questions, SignedQuestions, ask_once
 from frith.trees.growing import Grower
@@ -69,6 +70,12 @@ def test_a_declared_number_of_records_is_free_and_an_assumption():
     assert curator.records(Fraction(1, 2)) == 1234
     assert curator.remaining_share == 1
     assert "number of records is public" in str(curator.guarantee)
+
+
+@pytest.mark.parametrize(("declared", "found"), [(0, 1), (1, 1), (2, 2)])
+def test_a_declared_number_of_records_is_at_least_one(declared, found):
+    table = open_table(small_table(50), small_domain(records=declared))
+    assert Curator(table, Budget.of(1)).records(Fraction(1, 2)) == found
 
 
 def test_an_undeclared_number_of_records_is_noisy_paid_for_and_at_least_one():
@@ -194,6 +201,17 @@ def test_masked_sums_of_too_many_cells_or_shared_nodes_are_refused_before_they_a
     with pytest.raises(TooManyCells, match="at most 10"):
         curator.masked_counts(kernel, Fraction(1), "labels", Plain())
     assert (curator.remaining_share, curator.guarantee.asked) == (1, ())
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_shares_of_noise_cover_every_record_of_a_person(engine, unit):
+    kernel, domain = leaf_kernel(engine, 3), person_domain(records=4)
+    share = noise_share(kernel, domain, Fraction(1, 100), unit, honest=2)
+    if unit == "rho":
+        cells = int(np.prod(kernel.shape))
+        assert share == GaussianShare(Fraction(1, 100), 3 * 4**2, 2, cells)
+    else:
+        assert share == LaplaceShare(Fraction(1, 100), 3 * 4, 2)
 
 
 # -- choices from a list ---------------------------------------------------------------------------
