@@ -60,11 +60,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "curator.py": (
         "tests/test_curator.py", "tests/test_curator_choices.py", "tests/test_scoring.py",
-        "tests/parties/test_joint.py", "tests/audit/test_replay.py",
+        "tests/parties/test_joint.py",
     ),
     "kernels.py": (
-        "tests/test_level_kernel.py", "tests/test_kernels.py", "tests/test_curator.py",
-        "tests/test_scoring.py", "tests/audit/test_replay.py",
+        "tests/test_sensitivities.py", "tests/test_kernels.py", "tests/test_level_kernel.py",
     ),
     "gradients.py": ("tests/test_gradients.py",),
     "label_gradients.py": ("tests/test_label_gradients.py", "tests/test_gradients.py"),
