@@ -40,7 +40,7 @@ prove: peers  ## every claim at full size; resumes where it stopped, writes docs
 	$(BIN)/python benchmarks/prove.py
 
 peers: $(READY)  ## other people's private learners, to measure against
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 
 accuracy: $(READY)  ## the flagship against the peers; resumes, writes docs/results/accuracy.*
 	$(BIN)/python benchmarks/accuracy.py

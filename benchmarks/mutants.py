@@ -227,11 +227,11 @@ HEAVY = (
 )  # fmt: skip
 """What every test run imports: read once by each process, then inherited by its forks."""
 
-QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "NUMBA_OPT": "0", "OMP_NUM_THREADS": "1"}
-"""Without plugins that these tests do not need, and with machine code that is soon compiled."""
+QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "FRITH_SHRINK": "0", "OMP_NUM_THREADS": "1"}
+"""Without plugins that these tests do not need, and without looking for the smallest example."""
 
 KERNELS = ("kernels", "gradients", "label_gradients")
-"""Modules with machine code that calls each other's: compiled anew when one of them is broken."""
+"""Modules that would be compiled anew for each mutant: they run as Python instead."""
 
 
 class Copy:
@@ -239,7 +239,6 @@ class Copy:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="frith-mutants-"))
-        self.clean = self.folder / "clean"
         self.limits: dict[str, float] = {}
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, self.folder / "frith", ignore=ignored)
@@ -247,13 +246,13 @@ class Copy:
         for name in HEAVY:
             importlib.import_module(name)
 
-    def run(self, tests: tuple[str, ...], cache: Path, limit: float) -> tuple[int, str]:
-        """The exit code of pytest, in a fork, and the test that failed first."""
+    def run(self, file: str, limit: float) -> tuple[int, str]:
+        """The exit code of a file's tests, in a fork, and the test that failed first."""
         log = self.folder / "log"
         child = os.fork()
         if child == 0:
             os.setsid()
-            _test(self.folder, cache, log, tests)
+            _test(self.folder, log, file)
         end = time.monotonic() + limit
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
             if time.monotonic() > end:
@@ -266,44 +265,39 @@ class Copy:
         return ended[1], failed[1] if failed else text.strip()[-60:]
 
     def check(self, file: str) -> None:
-        """The tests of a file pass without a mutant, in some time; also compiles what is not broken."""
+        """The tests of a file pass without a mutant, in some time; also compiles what is compiled."""
         if file not in self.limits:
             start = time.monotonic()
-            code, by = self.run(TESTS[file], self.clean, 600)
+            code, by = self.run(file, 600)
             if code:
                 raise RuntimeError(f"{file}: its tests fail without a mutant ({by})")
-            compiling = 60 if Path(file).stem in KERNELS else 10
-            self.limits[file] = compiling + SLOW * (time.monotonic() - start)
+            self.limits[file] = 10 + SLOW * (time.monotonic() - start)
 
     def broken(self, mutant: Mutant) -> tuple[int, str]:
-        path, cache = self.folder / "frith" / mutant.file, self.clean
-        if path.stem in KERNELS:
-            cache = self.folder / "broken"
-            shutil.rmtree(cache, ignore_errors=True)
-            ignored = shutil.ignore_patterns(*(f"{name}.*" for name in KERNELS))
-            shutil.copytree(self.clean, cache, ignore=ignored)
+        path = self.folder / "frith" / mutant.file
         path.write_text(mutant.text, encoding="utf-8")
         try:
-            return self.run(TESTS[mutant.file], cache, self.limits[mutant.file])
+            return self.run(mutant.file, self.limits[mutant.file])
         finally:
             shutil.copy2(SOURCE / mutant.file, path)
 
 
-def _test(folder: Path, cache: Path, log: Path, tests: tuple[str, ...]) -> None:
-    """In a fork: tests against the copy, and the end of the process."""
+def _test(folder: Path, log: Path, file: str) -> None:
+    """In a fork: a file's tests against the copy, and the end of the process."""
     code = 1
     try:
         import numba
         import pytest
 
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
+        with log.open("wb") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
         os.environ["PYTHONPATH"] = str(folder)
-        sys.dont_write_bytecode, numba.config.CACHE_DIR = True, str(cache)
+        sys.dont_write_bytecode, numba.config.CACHE_DIR = True, str(folder / "compiled")
+        numba.config.DISABLE_JIT = Path(file).stem in KERNELS
         sys.path.insert(0, str(folder))
         os.chdir(ROOT)
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[file]]))
     finally:
         sys.stdout.flush()
         os._exit(code)

@@ -1,6 +1,7 @@
 """How hypothesis works, and a PostgreSQL server for whoever asks for one.
 
-Few and always the same examples by default, many with FRITH_FULL=1.
+Few and always the same examples by default, many with FRITH_FULL=1. With FRITH_SHRINK=0 a failure is
+told as it was found.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 slow_is_fine = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile(
-    "default", deadline=None, derandomize=True, suppress_health_check=slow_is_fine
-)
-settings.register_profile(
-    "full", deadline=None, max_examples=1_000, suppress_health_check=slow_is_fine
-)
+phases = [p for p in Phase if p != Phase.shrink or os.environ.get("FRITH_SHRINK") != "0"]
+common = {"deadline": None, "suppress_health_check": slow_is_fine, "phases": phases}
+settings.register_profile("default", derandomize=True, **common)
+settings.register_profile("full", max_examples=1_000, **common)
 settings.load_profile("full" if os.environ.get("FRITH_FULL") == "1" else "default")
 
 
