@@ -319,6 +319,18 @@ def test_the_kernels_read_the_probability_of_the_score(seed):
     assert engine.aggregate(bins).tolist() == expected
 
 
+def test_records_past_what_32_bits_hold_are_summed_in_parts():
+    n = 2 * 65_536 + 3
+    layout = Layout(small_domain(), mixed_cuts(small_domain()))
+    lookup, begins = layout.lookup
+    sums = np.zeros(layout.n_bins, dtype=np.int64)
+    gradients._sum_gradients(
+        np.zeros((n, 1), dtype=np.uint8), np.ones(n, dtype=np.int32), np.zeros(n, dtype=np.int32),
+        SIGMOID, UNIT, lookup, begins, sums,
+    )  # fmt: skip
+    assert sums.sum() == sums[lookup[begins[0]]] == n * UNIT // 2
+
+
 def test_no_score_is_read_past_the_table():
     """Compiled code does not check: what lies beyond would be a probability, or a crash."""
     least, largest = np.int32(-(2**31)), np.int32(2**31 - 1)

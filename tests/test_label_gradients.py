@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain
 from frith.engines import MemoryEngine, open_table
 from frith.gradients import POINT, UNIT, ScoreColumn
-from frith.label_gradients import WEIGHTS, LabelCells, LabelGradients
+from frith.label_gradients import (
+    WEIGHTS,
+    LabelCells,
+    LabelGradients,
+    _sum_label_cells,
+    _sum_vectors,
+)
 from frith.layout import Layout, mixed_cuts
-from frith.trees.binary import ObliviousTree, Questions, ask_once
+from frith.trees.binary import ObliviousTree, Question, Questions, ask_once
+from tests import twins
 from tests.strategies import examples
 from tests.tables import small_domain, small_table
 
@@ -50,26 +57,59 @@ def naive(kernel, batch):
         behind = [min((int(score.max()) - int(s)) >> 8, len(WEIGHTS) - 1) for s in score]
         weights = [int(WEIGHTS[b]) for b in behind]
         p = [w * UNIT // sum(weights) for w in weights]
-        y = [UNIT if k == label else 0 for k in range(len(p))]
+        wrong = [(UNIT if k == label else 0) - pk for k, pk in enumerate(p)]
         if isinstance(kernel, LabelGradients):
-            vector = [yk - pk for yk, pk in zip(y, p, strict=True)]
-            norm = max(UNIT, sum(map(abs, vector)))
-            vector = [abs(v) * UNIT // norm * (1 if v > 0 else -1) for v in vector]
+            vector = shrunk(wrong)
             lookup, begins = kernel.layout.lookup
             for a, code in enumerate(codes):
                 out[lookup[begins[a] + code]] += vector
+        else:
+            halves = [abs(v) // 2 * (1 if v > 0 else -1) for v in wrong]
+            curved = [pk * (UNIT - pk) // (2 * UNIT) for pk in p]
+            vector = shrunk([*halves, *curved])
+            leaf = kernel.tree.leaves.tolist().index(
+                twins.leaf_of(codes, kernel.tree.roots[0], kernel.tree)
+            )
+            out[leaf] += np.array(vector, dtype=object).reshape(2, -1).T
     return out
+
+
+def shrunk(vector):
+    """Towards zero, to an L1 norm of at most UNIT."""
+    norm = max(UNIT, sum(map(abs, vector)))
+    return [abs(v) * UNIT // norm * (1 if v > 0 else -1) for v in vector]
 
 
 @examples(30)
 @given(st.integers(0, 10**6), st.integers(1, 40))
-def test_gradients_equal_a_naive_loop(seed, rows):
-    _, gradients, _ = kernels(seed)
+def test_sums_equal_a_naive_loop(seed, rows):
+    _, *both = kernels(seed)
     engine = MemoryEngine(table(30, seed), many(), rows=rows)
-    expected = naive(gradients, engine._encoded)
-    assert np.array_equal(engine.aggregate(gradients), expected)
-    engine.derive(gradients.column)
-    assert np.array_equal(engine.aggregate(gradients), expected)
+    expected = [naive(kernel, engine._encoded) for kernel in both]
+    for kernel, sums in zip(both, expected, strict=True):
+        assert np.array_equal(engine.aggregate(kernel), sums)
+    engine.derive(both[0].column)
+    for kernel, sums in zip(both, expected, strict=True):
+        assert np.array_equal(engine.aggregate(kernel), sums)
+
+
+def test_norms_hold_at_every_step_of_the_table():
+    """A record of the last label, surely of another one, and less and less of a third."""
+    domain = many()
+    tree, root = ask_once(domain, Question()), 0
+    codes, labels = np.zeros((1, 3), dtype=np.int32), np.array([3], dtype=np.int32)
+    lookup, begins = Layout(domain, mixed_cuts(domain)).lookup
+    most, reached = 0, 0
+    for step in range(0, len(WEIGHTS), 3):
+        scores = np.array([[0, -step << 8, -(2**30), -(2**30)]], dtype=np.int32)
+        cells = np.zeros((1, 4, 2), dtype=np.int64)
+        _sum_label_cells(codes, labels, scores, WEIGHTS, root, tree.nodes, tree.sets, cells)
+        bins = np.zeros((int(lookup.max()) + 1, 4), dtype=np.int64)
+        _sum_vectors(codes, labels, scores, WEIGHTS, lookup, begins, bins)
+        assert np.abs(bins).sum() <= 3 * UNIT
+        most, reached = max(most, np.abs(cells).sum()), max(reached, np.abs(bins).sum())
+    assert most == UNIT
+    assert reached == 3 * UNIT
 
 
 @examples(30)
