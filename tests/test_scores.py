@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain, Numeric
 from frith.layout import Layout, equal_width_cuts
 from frith.scores import (
+    MAX_CAP,
     SCALE,
     EntropyMass,
     GiniMass,
@@ -128,6 +129,23 @@ def test_split_scores_equal_a_naive_sum_over_children(seed):
             left, right = table[3 : 3 + at].sum(axis=0), table[3 + at : 8].sum(axis=0)
             assert row[1 + i] == by.mass(left[None])[0] + by.mass(right[None])[0]
         assert row[5] == sum(by.mass(child[None])[0] for child in table[8:])
+
+
+def test_every_mass_is_taken_row_by_row():
+    table = np.array([[3, 1, 2], [0, 5, 5]])
+    for by in (GiniMass(), EntropyMass(8), MaxMass()):
+        assert by.mass(table).tolist() == [int(by.mass(row)) for row in table]
+    assert MaxMass().mass(table).tolist() == [3, 5]
+
+
+def test_a_large_row_beside_a_small_one_does_not_overflow():
+    table = np.array([[2**33, 2**33], [1, 0]])
+    assert GiniMass().mass(table).tolist() == [-(2**33) * SCALE, 0]
+
+
+@pytest.mark.parametrize(("records", "cap"), [(1, 2), (2, 2), (100, 100), (2**30, MAX_CAP)])
+def test_entropy_is_capped_at_the_number_of_records_within_bounds(records, cap):
+    assert criterion("entropy", records) == EntropyMass(cap)
 
 
 def test_an_unknown_criterion_is_named():
