@@ -435,7 +435,7 @@ def test_a_key_of_ones_own_is_sent(asked, flaky):
 def test_a_busy_server_is_asked_again_when_it_says(asked, flaky, monkeypatch):
     table, database = asked
     naps = []
-    monkeypatch.setattr(wire.time, "sleep", naps.append)
+    monkeypatch.setattr(wire, "sleep", naps.append)
     problem = {"code": "unavailable", "message": "later"}
 
     def busy():
@@ -452,7 +452,7 @@ def test_a_busy_server_is_asked_again_when_it_says(asked, flaky, monkeypatch):
 
 def test_waiting_for_a_busy_server_ends_after_half_a_minute(asked, flaky, monkeypatch):
     naps = []
-    monkeypatch.setattr(wire.time, "sleep", naps.append)
+    monkeypatch.setattr(wire, "sleep", naps.append)
     monkeypatch.setattr(wire, "_PAUSES", (0.1,) * 6)
     problem = {"code": "too_many", "message": "still full"}
     flaky("GET", 99, lambda: httpx2.Response(429, json=problem, headers={"retry-after": "10"}))
@@ -498,7 +498,7 @@ def test_an_interrupt_leaves_the_job_and_says_how_to_come_back(host, asked, monk
 
     with host.no_work():
         with monkeypatch.context() as patch:
-            patch.setattr("frith.client.jobs.time.sleep", interrupt)
+            patch.setattr("frith.client.jobs.sleep", interrupt)
             with pytest.raises(KeyboardInterrupt, match=r"goes on .* job\('\w+'\) picks it up"):
                 database.train(table, "random-decision", epsilon=1, n_trees=2)
         [job] = database.jobs()

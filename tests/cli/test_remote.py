@@ -187,7 +187,7 @@ def test_an_interrupt_says_how_to_come_back(host, remote, tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     with host.no_work():
-        monkeypatch.setattr("frith.client.jobs.time.sleep", interrupt)
+        monkeypatch.setattr("frith.client.jobs.sleep", interrupt)
         said = train(remote, tmp_path / "f.json", code=INTERRUPTED).stderr
         monkeypatch.undo()
     assert "goes on at the server; `frith remote job" in said

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from frith.client.estimators import read_estimator, read_score
@@ -111,7 +111,7 @@ class Job:
                     return self
                 pause = _FIRST if before is None else min(_LONGEST, pause * _GROWTH)
                 before = now
-                time.sleep(pause)
+                sleep(pause)
                 self.refresh()
 
     def counts(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import ipaddress
 import os
 import re
 import ssl
-import time
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -78,7 +78,7 @@ class Wire:
             if wait is None or wait > left:
                 return self._read(answer)
             left -= wait
-            time.sleep(wait)
+            sleep(wait)
         return self._read(self._try(method, place, request))
 
     def _try(self, method: str, place: str, request: Any) -> httpx2.Response | Exception:
