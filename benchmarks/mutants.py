@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import copy
 import csv
 import functools
@@ -306,8 +307,6 @@ def _test(folder: Path, log: Path, file: str) -> None:
 @functools.cache
 def _place() -> Copy:
     """The copy of this process."""
-    import atexit
-
     place = Copy()
     atexit.register(shutil.rmtree, place.folder, ignore_errors=True)
     return place
