@@ -30,6 +30,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     select,
 )
 
@@ -72,6 +73,13 @@ head = Table(
 )
 
 _ENTRIES = select(entry, account.c.unit).join(account)
+_any = entry.alias()
+_last = select(func.max(_any.c.id)).where(_any.c.account == account.c.name).scalar_subquery()
+_STATES = select(account, entry.c.spent, entry.c.held).select_from(
+    account.outerjoin(entry, entry.c.id == _last)
+)
+
+_AT_ONCE = 1_000  # entries in memory while the chain is followed
 
 BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
 Clock = Callable[[], datetime]
@@ -156,7 +164,7 @@ class Book:
     # -- accounts ------------------------------------------------------------------------------
 
     def has(self, name: str) -> bool:
-        return self.find(name) is not None
+        return name in self.find(name)
 
     def open(self, name: str, budget: Budget) -> Receipt:
         """A new account. One with a delta is converted to rho, once, and charged in rho."""
@@ -180,26 +188,16 @@ class Book:
         self._connection.execute(account.update().where(account.c.name == name).values(values))
         return self._append(name, BUDGET, None, budget.total, f"set from {old} to {budget}")
 
-    def find(self, name: str) -> State | None:
-        """An account as its last entry left it, None where it was never opened."""
-        row = self._connection.execute(
-            select(account, entry.c.spent, entry.c.held)
-            .outerjoin(entry)
-            .where(account.c.name == name)
-            .order_by(entry.c.id.desc())
-            .limit(1)
-        ).first()
-        if row is None:
-            return None
-        budget = Budget.of(row.epsilon, row.delta)
-        spent, held = Fraction(row.spent or 0), Fraction(row.held or 0)
-        return State(name, budget, row.unit, Fraction(row.total), spent, held)
+    def find(self, *names: str) -> dict[str, State]:
+        """Accounts as their last entries left them; one that was never opened is left out."""
+        query = _STATES.where(account.c.name.in_(names)).order_by(account.c.name)
+        return {row.name: _state(row) for row in self._connection.execute(query)}
 
     def state(self, name: str) -> State:
         found = self.find(name)
-        if found is None:
+        if not found:
             raise ValueError(f"the ledger has no account {name!r}")
-        return found
+        return found[name]
 
     def accounts(self) -> list[str]:
         return list(self._connection.scalars(select(account.c.name).order_by(account.c.name)))
@@ -258,15 +256,18 @@ class Book:
         return self._receipts(query)
 
     def verify(self) -> Verification:
-        """Follow the chain from its first entry and check every total on the way."""
+        """Follow the chain from its first entry to its head and check every total on the way."""
         last = self._connection.execute(select(head)).one()
-        entries = self.entries()
-        problems = list(_problems(entries, last.entry, last.hash))
-        for name in self.accounts():
-            totals = [e.amount for e in entries if e.account == name and e.kind == BUDGET]
-            if not totals or totals[-1] != self.state(name).total:
-                problems.append(f"account {name!r}: its budget is not the one last written")
-        return Verification(len(entries), last.hash, tuple(problems))
+        query = _ENTRIES.order_by(entry.c.id).execution_options(yield_per=_AT_ONCE)
+        walk = _Walk()
+        with self._connection.execute(query) as rows:
+            problems = [p for row in rows for p in walk.step(_receipt(row))]
+        if (last.entry, last.hash) != (walk.entries, walk.hash):
+            problems.append("the head of the chain is not the last entry")
+        for row in self._connection.execute(select(account).order_by(account.c.name)):
+            if walk.totals.get(row.name) != Fraction(row.total):
+                problems.append(f"account {row.name!r}: its budget is not the one last written")
+        return Verification(walk.entries, last.hash, tuple(problems))
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -328,38 +329,51 @@ def _after(
     return spent, held
 
 
+def _state(row: Any) -> State:
+    budget = Budget.of(row.epsilon, row.delta)
+    spent, held = Fraction(row.spent or 0), Fraction(row.held or 0)
+    return State(row.name, budget, row.unit, Fraction(row.total), spent, held)
+
+
 def _receipt(row: Any) -> Receipt:
     data = {name: getattr(row, name) for name in Receipt.__slots__}
     return Receipt(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
 
 
-def _problems(entries: list[Receipt], last: int, last_hash: str) -> Iterator[str]:
-    """Everything that an honest book would not hold."""
-    previous, totals = "", dict[str, Fraction]()
-    sums: dict[str, tuple[Fraction, Fraction]] = {}
-    steps: dict[tuple[str, str], str] = {}
-    for number, e in enumerate(entries, start=1):
+class _Walk:
+    """Everything that an honest book would not hold, found entry by entry."""
+
+    def __init__(self) -> None:
+        self.entries, self.hash, self._broken = 0, "", False
+        self.totals: dict[str, Fraction] = {}
+        self._sums: dict[str, tuple[Fraction, Fraction]] = {}
+        self._steps: dict[tuple[str, str], str] = {}
+
+    def step(self, e: Receipt) -> Iterator[str]:
+        """The problems of the next entry; past a gap or an edit nothing is said of the sums."""
         fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
-        if e.id != number:
-            yield f"entry {number} is missing"
-            return
-        if e.hash != hash_of(previous, fields):
-            yield f"entry {number} is not what was written"
-            return
-        previous = e.hash
-        totals |= {e.account: e.amount} if e.kind == BUDGET else {}
-        before = sums.get(e.account, (Fraction(0), Fraction(0)))
-        sums[e.account] = _after(e.kind, e.request, e.amount, *before)
-        if sums[e.account] != (e.spent, e.held) or e.held < 0:
-            yield f"entry {number}: its running totals do not add up"
+        if e.id != self.entries + 1:
+            yield f"entry {self.entries + 1} is missing"
+            self._broken = True
+        elif e.hash != hash_of(self.hash, fields):
+            yield f"entry {e.id} is not what was written"
+            self._broken = True
+        self.entries, self.hash = e.id, e.hash
+        self.totals |= {e.account: e.amount} if e.kind == BUDGET else {}
+        if not self._broken:
+            yield from self._misspent(e)
+
+    def _misspent(self, e: Receipt) -> Iterator[str]:
+        before = self._sums.get(e.account, (Fraction(0), Fraction(0)))
+        self._sums[e.account] = _after(e.kind, e.request, e.amount, *before)
+        if self._sums[e.account] != (e.spent, e.held) or e.held < 0:
+            yield f"entry {e.id}: its running totals do not add up"
         if e.kind in (RESERVE, CHARGE) and e.spent + e.held > max(
-            totals.get(e.account, Fraction(0)), sum(before)
+            self.totals.get(e.account, Fraction(0)), sum(before)
         ):
-            yield f"entry {number}: more than the budget of {e.account!r}"
+            yield f"entry {e.id}: more than the budget of {e.account!r}"
         if e.request is not None and e.kind != BUDGET:
-            step = steps.get((e.account, e.request))
+            step = self._steps.get((e.account, e.request))
             if (step, e.kind) not in {(None, RESERVE), (RESERVE, CHARGE), (RESERVE, RELEASE)}:
-                yield f"entry {number}: a {e.kind} after {step or 'nothing'}"
-            steps[e.account, e.request] = e.kind
-    if (last, last_hash) != (len(entries), previous):
-        yield "the head of the chain is not the last entry"
+                yield f"entry {e.id}: a {e.kind} after {step or 'nothing'}"
+            self._steps[e.account, e.request] = e.kind

@@ -101,9 +101,10 @@ class Ledger:
             return book.verify()
 
     def _state(self, book: Book) -> State:
-        if not book.has(self.account):
+        found = book.find(self.account)
+        if not found:
             raise ValueError(f"the ledger {self} has no account {self.account!r}")
-        return book.state(self.account)
+        return found[self.account]
 
     @contextmanager
     def _book(self, write: bool = False) -> Iterator[Book]:

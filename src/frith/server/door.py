@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frith.server.context import Context
 from frith.server.limits import Rate
-from frith.server.members import check_token, find_subject, get_member, hashed
+from frith.server.members import check_token, find_subject, hashed
 from frith.server.oidc import Issuer
 from frith.server.problems import Problem, unauthorized
 from frith.server.schema import Member
@@ -95,7 +95,7 @@ class Door:
     def _member(self, secret: str) -> Member:
         with self._context.database.read() as session:
             if self._issuer is None or secret.startswith("frith_"):
-                return get_member(session, check_token(self._context, session, secret).member)
+                return check_token(self._context, session, secret)[1]
         subject = self._issuer.subject(secret)
         with self._context.database.read() as session:
             member = find_subject(session, subject)

@@ -19,6 +19,7 @@ from frith.server.schema import BrowserSession, Member, Token
 
 ROLES = ("curator", "analyst")
 _PREFIX = "frith"
+_HELD = select(Token, Member).join(Member, Token.member == Member.name)
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,16 @@ def list_tokens(session: Session, member: str | None = None) -> list[Token]:
     return list(session.scalars(query if member is None else query.where(Token.member == member)))
 
 
-def check_token(context: Context, session: Session, text: str) -> Token:
-    """The valid token behind a text, or `unauthorized`, whatever is wrong with it."""
+def check_token(context: Context, session: Session, text: str) -> tuple[Token, Member]:
+    """The valid token behind a text and whose it is, or `unauthorized`, whatever is wrong with it."""
     parts = text.split("_")
     usable = len(parts) == 3 and parts[0] == _PREFIX and text.isascii()
-    token = session.get(Token, parts[1]) if usable else None
-    known = token.hash if token is not None else hashed("")
+    found = session.execute(_HELD.where(Token.id == parts[1])).first() if usable else None
+    known = found.Token.hash if found is not None else hashed("")
     matches = hmac.compare_digest(known, hashed(parts[2] if usable else "-"))
-    if token is None or not matches or not is_valid(context, token):
+    if found is None or not matches or not is_valid(context, found.Token):
         raise unauthorized()
-    return token
+    return found.Token, found.Member
 
 
 def is_valid(context: Context, token: Token) -> bool:

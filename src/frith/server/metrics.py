@@ -53,8 +53,7 @@ def _state(caller: Caller) -> CollectorRegistry:
         book = caller.context.book(session)
         for table in session.scalars(select(RegisteredTable)):
             name = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
-            if book.has(name):
-                account = book.state(name)
+            for account in book.find(name).values():
                 for part in ("total", "spent", "held"):
                     budget.labels(table.name, account.unit, part).set(getattr(account, part))
     return registry

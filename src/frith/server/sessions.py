@@ -5,14 +5,20 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from frith.server.context import Context
-from frith.server.members import check_token, get_member, hashed, is_valid
+from frith.server.members import check_token, hashed, is_valid
 from frith.server.problems import Problem, unauthorized
 from frith.server.schema import BrowserSession, Member, Token
 
 COOKIE = "frith_session"
+_SIGNED_IN = (
+    select(BrowserSession, Token, Member)
+    .join(Token, BrowserSession.token == Token.id)
+    .join(Member, Token.member == Member.name)
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class SignedIn:
 
 def sign_in(context: Context, session: Session, text: str) -> str:
     """The cookie of a new session for the holder of a token."""
-    token = check_token(context, session, text)
+    token, _ = check_token(context, session, text)
     cookie = context.new_secret(32)
     until = min(token.expires, context.now(hours=context.settings.session_hours))
     session.add(
@@ -38,13 +44,13 @@ def sign_in(context: Context, session: Session, text: str) -> str:
 
 def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
     """Who is behind a cookie, or `unauthorized`."""
-    found = session.get(BrowserSession, hashed(cookie))
-    if found is None or found.expires <= context.now():
+    found = session.execute(_SIGNED_IN.where(BrowserSession.hash == hashed(cookie))).first()
+    if found is None:
         raise unauthorized()
-    token = session.get(Token, found.token)
-    if token is None or not is_valid(context, token):
+    browser, token, member = found
+    if browser.expires <= context.now() or not is_valid(context, token):
         raise unauthorized()
-    return SignedIn(get_member(session, token.member), found.csrf)
+    return SignedIn(member, browser.csrf)
 
 
 def sign_out(session: Session, cookie: str) -> None:

@@ -106,15 +106,20 @@ def states(
     context: Context, session: Session, table: Spendable, member: str, batch: str | None = None
 ) -> tuple[State, State]:
     """The table's account and the member's own, as they stand or as they would be opened."""
-    book, account = context.book(session), account_of(context, table, batch)
-    whole, own = table.policy.budget, table.policy.analyst_budget(table.cap)
-    return _state(book, account, whole), _state(book, own_account(account, member), own)
+    account = account_of(context, table, batch)
+    own, cap = own_account(account, member), table.policy.analyst_budget(table.cap)
+    found = context.book(session).find(account, own)
+    return (
+        found.get(account) or _unopened(account, table.policy.budget),
+        found.get(own) or _unopened(own, cap),
+    )
 
 
 def analyst_states(context: Context, session: Session, table: Spendable) -> list[State]:
     """The analysts' own accounts on a table, as they stand in this period."""
     book, account = context.book(session), account_of(context, table)
-    return [book.state(name) for name in book.accounts() if name.startswith(account + "/")]
+    names = [name for name in book.accounts() if name.startswith(account + "/")]
+    return list(book.find(*names).values())
 
 
 def entries_about(context: Context, session: Session, table: str) -> list[Receipt]:
@@ -168,8 +173,8 @@ def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
     return epsilon_of(float(amount), float(delta))
 
 
-def _state(book: Book, name: str, budget: Budget) -> State:
-    return book.find(name) or State(name, budget, budget.unit, budget.total)
+def _unopened(name: str, budget: Budget) -> State:
+    return State(name, budget, budget.unit, budget.total)
 
 
 def _open(book: Book, name: str, budget: Budget) -> None:
@@ -178,7 +183,7 @@ def _open(book: Book, name: str, budget: Budget) -> None:
 
 
 def _set(book: Book, name: str, budget: Budget) -> None:
-    found = book.find(name)
+    found = book.find(name).get(name)
     if found is not None and found.budget != budget:
         book.set_budget(name, budget.epsilon)
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from frith.domain import Domain
@@ -262,11 +262,12 @@ def get_table(session: Session, name: str) -> RegisteredTable:
 
 def see(session: Session, name: str, member: Member) -> View:
     """The table as this member may see it, or the answer for a table that is not there."""
-    table = session.get(RegisteredTable, name)
-    given = session.get(Grant, (name, member.name))
-    if table is None or (given is None and not member.is_curator):
+    of_member = and_(Grant.table == RegisteredTable.name, Grant.member == member.name)
+    query = select(RegisteredTable, Grant).outerjoin(Grant, of_member)
+    found = session.execute(query.where(RegisteredTable.name == name)).first()
+    if found is None or (found.Grant is None and not member.is_curator):
         raise no_table()
-    return _view(table, given)
+    return _view(found.RegisteredTable, found.Grant)
 
 
 def list_views(session: Session, member: Member) -> list[View]:
