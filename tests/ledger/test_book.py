@@ -191,6 +191,43 @@ def test_readers_do_not_wait_for_a_writer(opened, place):
         assert pool.submit(lambda: Ledger(place, "t").spent).result(20) == 0
 
 
+def test_a_reader_sees_one_moment_and_can_write_nothing(opened):
+    with opened.read() as session:
+        before = Book(session.connection()).state("t")
+        with write(opened) as book:
+            book.charge("t", TENTH, "fit")
+        assert Book(session.connection()).state("t") == before
+    if not opened.is_sqlite:
+        with pytest.raises(OSError, match="driver"), opened.read() as session:
+            session.execute(text("UPDATE ledger_head SET entry = 7"))
+    assert state(opened).spent == TENTH
+
+
+def test_a_connection_that_rested_too_long_is_replaced(postgres_database, monkeypatch):
+    database, ends = Database(postgres_database), Database(postgres_database)
+    database.upgrade()
+    others = text(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+    def hang_up():
+        with ends.write() as session:
+            assert session.scalars(others).all()
+
+    hang_up()  # a connection that was in use a moment ago is taken as it is
+    with pytest.raises(OSError, match="nothing was changed"), database.write() as session:
+        session.execute(text("SELECT 1"))
+    assert database.version is not None
+    hang_up()
+    monkeypatch.setattr("frith.store.database._RESTED_SECONDS", 0)
+    assert database.version is not None
+    with write(database) as book:
+        book.open("t", Budget.of(1))
+    for each in (database, ends):
+        each.close()
+
+
 def test_the_library_and_the_server_share_one_account(opened, place):
     Ledger(place, "t").charge(Budget.of("1/4"), "at the desk")
     with write(opened) as book:

@@ -156,7 +156,7 @@ class House:
     def spent(self, account: str) -> tuple[Fraction, Fraction]:
         """What an account has spent and holds; zeros where it was never opened."""
         with self.database.read() as session:
-            found = self.context.book(session).find(account)
+            found = self.context.book(session).find(account).get(account)
         return (Fraction(0), Fraction(0)) if found is None else (found.spent, found.held)
 
     def entries(self) -> list[Any]:

@@ -30,6 +30,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    bindparam,
     func,
     select,
 )
@@ -75,8 +76,11 @@ head = Table(
 _ENTRIES = select(entry, account.c.unit).join(account)
 _any = entry.alias()
 _last = select(func.max(_any.c.id)).where(_any.c.account == account.c.name).scalar_subquery()
-_STATES = select(account, entry.c.spent, entry.c.held).select_from(
-    account.outerjoin(entry, entry.c.id == _last)
+_STATES = (
+    select(account, entry.c.spent, entry.c.held)
+    .select_from(account.outerjoin(entry, entry.c.id == _last))
+    .where(account.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(account.c.name)
 )
 
 _AT_ONCE = 1_000  # entries in memory while the chain is followed
@@ -190,8 +194,8 @@ class Book:
 
     def find(self, *names: str) -> dict[str, State]:
         """Accounts as their last entries left them; one that was never opened is left out."""
-        query = _STATES.where(account.c.name.in_(names)).order_by(account.c.name)
-        return {row.name: _state(row) for row in self._connection.execute(query)}
+        rows = self._connection.execute(_STATES, {"names": names})
+        return {row.name: _state(row) for row in rows}
 
     def state(self, name: str) -> State:
         found = self.find(name)

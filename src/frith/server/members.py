@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from frith.server.context import Context, check_name
@@ -19,7 +19,11 @@ from frith.server.schema import BrowserSession, Member, Token
 
 ROLES = ("curator", "analyst")
 _PREFIX = "frith"
-_HELD = select(Token, Member).join(Member, Token.member == Member.name)
+_HELD = (
+    select(Token, Member)
+    .join(Member, Token.member == Member.name)
+    .where(Token.id == bindparam("token"))
+)
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def check_token(context: Context, session: Session, text: str) -> tuple[Token, M
     """The valid token behind a text and whose it is, or `unauthorized`, whatever is wrong with it."""
     parts = text.split("_")
     usable = len(parts) == 3 and parts[0] == _PREFIX and text.isascii()
-    found = session.execute(_HELD.where(Token.id == parts[1])).first() if usable else None
+    found = session.execute(_HELD, {"token": parts[1]}).first() if usable else None
     known = found.Token.hash if found is not None else hashed("")
     matches = hmac.compare_digest(known, hashed(parts[2] if usable else "-"))
     if found is None or not matches or not is_valid(context, found.Token):

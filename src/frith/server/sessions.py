@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from frith.server.context import Context
@@ -18,6 +18,7 @@ _SIGNED_IN = (
     select(BrowserSession, Token, Member)
     .join(Token, BrowserSession.token == Token.id)
     .join(Member, Token.member == Member.name)
+    .where(BrowserSession.hash == bindparam("hash"))
 )
 
 
@@ -44,7 +45,7 @@ def sign_in(context: Context, session: Session, text: str) -> str:
 
 def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
     """Who is behind a cookie, or `unauthorized`."""
-    found = session.execute(_SIGNED_IN.where(BrowserSession.hash == hashed(cookie))).first()
+    found = session.execute(_SIGNED_IN, {"hash": hashed(cookie)}).first()
     if found is None:
         raise unauthorized()
     browser, token, member = found

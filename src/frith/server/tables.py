@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
 
 from frith.domain import Domain
@@ -33,6 +33,13 @@ _PASSWORD = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Up to the last @, for a password may hold any letter; rather too much than too little."""
+
+_granted = and_(Grant.table == RegisteredTable.name, Grant.member == bindparam("member"))
+_SEEN = (
+    select(RegisteredTable, Grant)
+    .outerjoin(Grant, _granted)
+    .where(RegisteredTable.name == bindparam("table"))
+)
 
 
 @dataclass(frozen=True)
@@ -262,9 +269,7 @@ def get_table(session: Session, name: str) -> RegisteredTable:
 
 def see(session: Session, name: str, member: Member) -> View:
     """The table as this member may see it, or the answer for a table that is not there."""
-    of_member = and_(Grant.table == RegisteredTable.name, Grant.member == member.name)
-    query = select(RegisteredTable, Grant).outerjoin(Grant, of_member)
-    found = session.execute(query.where(RegisteredTable.name == name)).first()
+    found = session.execute(_SEEN, {"table": name, "member": member.name}).first()
     if found is None or (found.Grant is None and not member.is_curator):
         raise no_table()
     return _view(found.RegisteredTable, found.Grant)

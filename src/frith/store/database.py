@@ -7,15 +7,17 @@ What a driver says when it fails is never shown: it may quote a password or a st
 from __future__ import annotations
 
 import contextlib
+import math
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
@@ -23,6 +25,8 @@ from frith.errors import FormatError, FrithError, SourceError
 
 HEAD = "0002"
 """The newest migration."""
+_POOL, _MOST = 10, 40  # connections that are kept, and that are there at once, for each kind
+_RESTED_SECONDS = 1
 _WAIT_SECONDS = 60  # how long a writer waits for other writers
 _NO_DATABASE = "the file is not a database"
 _UPGRADE_LOCK = 7_246_153  # any number, the same for all who upgrade a PostgreSQL database
@@ -45,7 +49,7 @@ class Database:
 
     def __init__(self, place: str | Path):
         self.url = url_of(place)
-        self._engine = _make_engine(self.url)
+        self._readers, self._writers = (_make_engine(self.url, writes=w) for w in (False, True))
         self._one_writer = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
 
     @property
@@ -59,14 +63,14 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Session]:
-        """One transaction that only looks."""
-        with self._transaction("BEGIN") as session:
+        """One transaction that only looks, at one moment, whatever is written meanwhile."""
+        with self._transaction(self._readers) as session:
             yield session
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Session]:
         """One transaction; on SQLite the write lock is taken first."""
-        with self._one_writer, self._transaction("BEGIN IMMEDIATE") as session:
+        with self._one_writer, self._transaction(self._writers) as session:
             yield session
 
     def upgrade(self) -> None:
@@ -97,17 +101,17 @@ class Database:
             self.upgrade()
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._readers.dispose()
+        self._writers.dispose()
 
     def __str__(self) -> str:
         return str(self.file) if self.is_sqlite else self.url.render_as_string(hide_password=True)
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[Session]:
+    def _transaction(self, engine: Engine) -> Iterator[Session]:
         try:
             with (
-                self._connect(begin) as connection,
-                connection.begin(),
+                engine.begin() as connection,
                 Session(bind=connection, expire_on_commit=False) as session,
             ):
                 yield session
@@ -118,17 +122,6 @@ class Database:
             raise kind(
                 f"the database {self} cannot be used: {reason}; nothing was changed"
             ) from None
-
-    def _connect(self, begin: str) -> Connection:
-        """Readers see one moment of the database, whatever is written meanwhile."""
-        connection = self._engine.connect()
-        if self.is_sqlite:
-            return connection.execution_options(frith_begin=begin)
-        reads = begin == "BEGIN"
-        return connection.execution_options(
-            isolation_level="REPEATABLE READ" if reads else "READ COMMITTED",
-            postgresql_readonly=reads,
-        )
 
 
 def url_of(place: str | Path) -> URL:
@@ -146,21 +139,24 @@ def url_of(place: str | Path) -> URL:
     return url.set(drivername=_DRIVERS[url.drivername])
 
 
-def _make_engine(url: URL) -> Engine:
-    """Connections in a pool; each starts its transactions by hand, so that BEGIN says its kind."""
-    if url.get_backend_name() != "sqlite":
-        return create_engine(
-            url, pool_size=20, max_overflow=40, pool_pre_ping=True, hide_parameters=True
-        )
+def _make_engine(url: URL, *, writes: bool) -> Engine:
+    """Connections in a pool, each prepared once for the transactions that it will have."""
+    is_sqlite = url.get_backend_name() == "sqlite"
     engine = create_engine(
         url,
-        pool_size=20,
-        max_overflow=40,
+        pool_size=_POOL,
+        max_overflow=_MOST - _POOL,
         hide_parameters=True,
-        connect_args={"timeout": _WAIT_SECONDS},
+        connect_args={"timeout": _WAIT_SECONDS} if is_sqlite else {},
     )
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+    if is_sqlite:
+        event.listen(engine, "connect", _prepare_sqlite)
+        begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    else:
+        event.listen(engine, "connect", _prepare_writer if writes else _prepare_reader)
+        event.listen(engine, "checkin", _note_time)
+        event.listen(engine, "checkout", _check_rested)
     return engine
 
 
@@ -170,8 +166,37 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("frith_begin", "BEGIN"))
+def _prepare_reader(connection: Any, _: Any) -> None:
+    import psycopg
+
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    connection.read_only = True
+
+
+def _prepare_writer(connection: Any, _: Any) -> None:
+    import psycopg
+
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+
+def _note_time(_: Any, record: Any) -> None:
+    record.info["rested_since"] = time.monotonic()
+
+
+def _check_rested(connection: Any, record: Any, _: Any) -> None:
+    """Ask a connection that has rested for a while whether it is still there, and take another if not.
+
+    One that breaks sooner fails its transaction, and takes the others of its pool along.
+    """
+    if time.monotonic() - record.info.get("rested_since", math.inf) < _RESTED_SECONDS:
+        return
+    import psycopg
+
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except psycopg.Error:
+        raise DisconnectionError from None
 
 
 def _reason(error: Exception) -> str:
