@@ -618,8 +618,23 @@ def test_the_ledger_is_read_page_by_page(host, curator, monkeypatch):
     whole = curator.ledger()
     assert [entry.id for entry in whole] == list(range(1, len(whole) + 1))
     for size in (1, 2, len(whole), len(whole) + 1):
-        monkeypatch.setattr("frith.client.database._PAGE", size)
+        monkeypatch.setattr("frith.client.database._ENTRIES", size)
         assert curator.ledger() == whole
+
+
+def test_jobs_and_forests_are_read_page_by_page(host, monkeypatch):
+    table, token = host.add_table()
+    analyst = host.connect(token)
+    for seed in range(3):
+        analyst.dry_run(table, "random-decision", epsilon=1, n_trees=2, random_state=seed)
+    jobs, forests = ([job.id for job in found] for found in (analyst.jobs(), analyst.forests()))
+    assert len(set(jobs)) == 3
+    assert jobs == forests
+    for size in (1, 2, 3, 4):
+        monkeypatch.setattr("frith.client.database._JOBS", size)
+        assert [job.id for job in analyst.jobs()] == jobs
+        assert [job.id for job in analyst.jobs(table)] == jobs
+        assert [job.id for job in analyst.forests()] == jobs
 
 
 def test_the_ledger_is_read_and_verified(host, curator):

@@ -776,6 +776,52 @@ def test_an_export_that_cannot_begin_says_so(house, monkeypatch):
     refused(house.curator.get("/v1/ledger.csv"), "unavailable")
 
 
+def ask_dry_runs(house, count):
+    """Jobs for nothing, some of them asked at the same moment; the newest first."""
+    found = []
+    for number in range(count):
+        seeded = {"n_trees": 1, "random_state": number}
+        body = {"epsilon": "1", "learner": "random-decision", "parameters": seeded}
+        found.append(said(house.analyst.post(f"/v1/tables/{house.table}/dry-runs", json=body), 202))
+        house.clock.move(seconds=number % 2)
+    return sorted(found, key=lambda job: (job["created"], -int(job["id"], 16)), reverse=True)
+
+
+def test_jobs_and_forests_are_listed_in_pages(house):
+    house.set(queued_per_member=10)
+    jobs = [job["id"] for job in ask_dry_runs(house, 5)]
+    house.work()
+
+    def list_all(what, size):
+        found = []
+        while True:
+            before = f"&before={found[-1]}" if found else ""
+            page = said(house.analyst.get(f"/v1/{what}?limit={size}{before}"))
+            found += [job["id"] for job in page]
+            if len(page) < size:
+                return found
+
+    assert len(set(jobs)) == 5
+    for what in ("jobs", "forests"):
+        for size in (1, 2, 5, 6):
+            assert list_all(what, size) == jobs
+    bea = house.add("bea", to=house.table)
+    refused(bea.get(f"/v1/jobs?before={jobs[0]}"), "not_found")
+    refused(house.analyst.get("/v1/jobs?before=none"), "not_found")
+
+
+def test_a_page_of_forests_is_full_though_some_are_not_shown_yet(house):
+    house.set(queued_per_member=10, deliver_every=3600)
+    jobs = [job["id"] for job in ask_dry_runs(house, 5)]
+    house.work()
+    assert said(house.analyst.get("/v1/forests?limit=2")) == []
+    long_ago = dict.fromkeys(("created", "finished"), "2000-01-01T00:00:00+00:00")
+    for job in jobs[2:]:
+        house.change_job(job, **long_ago)
+    listed = said(house.analyst.get("/v1/forests?limit=2"))
+    assert [job["id"] for job in listed] == sorted(jobs[2:])[:2]
+
+
 def test_a_member_whose_name_ends_like_another_sees_nothing_of_theirs(house):
     """Accounts are told apart by whole names: `na` is the end of `ana`."""
     house.train()

@@ -613,6 +613,23 @@ def test_a_long_ledger_has_pages(house, curator, analyst, monkeypatch):
     assert "Nothing is written before that" in curator.get("/curate/ledger?before=1").text
 
 
+def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):
+    monkeypatch.setattr("frith.server.jobs.PAGE", 2)
+    done = {analyst.train(house, epsilon=epsilon) for epsilon in ("0.1", "0.2", "0.3")}
+    for person, start in ((analyst, "/jobs"), (curator, "/curate/jobs")):
+        address, seen = start, []
+        while address:
+            text = check(person.get(address)).text
+            assert (f'href="{start}">Newest' in text) == (address != start)
+            seen += re.findall(r'<td><a href="/jobs/(\w+)"', text)
+            older = re.search(rf'href="({start}\?before=\w+)"', text)
+            address = older and older[1]
+        assert len(seen) == 3
+        assert set(seen) == done
+        last = check(person.get(f"{start}?before={seen[-1]}")).text
+        assert "Nothing was asked before that" in last
+
+
 def test_passwords_in_sources_are_masked(house, curator):
     with house.database.write() as session:
         tables.get_table(session, house.table).source = "postgresql://u:hunter2@host/db?table=t"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from frith.learners import PrivateForestClassifier
     from frith.scoring import Score
 
-_PAGE = 1_000  # entries of the ledger at a time
+_ENTRIES, _JOBS = 1_000, 100  # of the ledger, and jobs, at a time
 
 
 def connect(
@@ -95,7 +95,8 @@ class RemoteDatabase(Curating):
 
     def jobs(self, table: str | None = None) -> Listing[Job]:
         """Your jobs, the newest first; a curator's list is everybody's."""
-        return Listing(Job(self._wire, said) for said in self._wire.get("jobs", table=table))
+        found = self._wire.get_all("jobs", "before", _JOBS, table=table)
+        return Listing(Job(self._wire, said) for said in found)
 
     def job(self, id: str) -> Job:
         """A job by its id, to wait for it or to look at it."""
@@ -103,7 +104,9 @@ class RemoteDatabase(Curating):
 
     def forests(self) -> Listing[Job]:
         """Your forests, by the jobs that made them, the newest first."""
-        return Listing(Job(self._wire, said) for said in self._wire.get("forests"))
+        return Listing(
+            Job(self._wire, said) for said in self._wire.get_all("forests", "before", _JOBS)
+        )
 
     def forest(self, id: str) -> PrivateForestClassifier:
         """A forest that is done, as a fitted estimator. Free, as often as you like."""
@@ -111,13 +114,7 @@ class RemoteDatabase(Curating):
 
     def ledger(self) -> list[Receipt]:
         """Every reservation, charge and release of yours, oldest first; a curator's is all."""
-        found: list[Receipt] = []
-        while True:
-            after = str(found[-1].id if found else 0)
-            page = self._wire.get("ledger", after=after, limit=str(_PAGE))
-            found += [Receipt.from_json(said) for said in page]
-            if len(page) < _PAGE:
-                return found
+        return [Receipt.from_json(said) for said in self._wire.get_all("ledger", "after", _ENTRIES)]
 
     # -- asking --------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -50,9 +51,19 @@ class Wire:
             trust_env=not is_loopback(parts),  # a proxy would see what is meant for this machine
         )
 
-    def get(self, *path: str, retry: bool = True, **query: str | None) -> Any:
+    def get(self, *path: str, retry: bool = True) -> Any:
+        return self._ask("GET", path, retry=retry)
+
+    def get_all(self, path: str, key: str, size: int, **query: str | None) -> Iterator[Any]:
+        """What the server lists by pages of `size`; `key` is its name for the last that one has."""
         params = {name: value for name, value in query.items() if value is not None}
-        return self._ask("GET", path, retry=retry, params=params)
+        params["limit"] = str(size)
+        while True:
+            page = self._ask("GET", (path,), retry=True, params=params)
+            yield from page
+            if len(page) < size:
+                return
+            params[key] = str(page[-1]["id"])
 
     def post(
         self, *path: str, body: Any = None, key: str | None = None, retry: bool = False

@@ -234,11 +234,11 @@ class Book:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def entries(self, name: str | None = None, request: str | None = None) -> list[Receipt]:
-        """Oldest first; of one account, of one request, or all."""
+    def entries(self, *accounts: str, request: str | None = None) -> list[Receipt]:
+        """Oldest first; of some accounts, of one request, or all."""
         query = _ENTRIES.order_by(entry.c.id)
-        if name is not None:
-            query = query.where(entry.c.account == name)
+        if accounts:
+            query = query.where(entry.c.account.in_(accounts))
         if request is not None:
             query = query.where(entry.c.request == request)
         return self._receipts(query)
@@ -283,7 +283,7 @@ class Book:
         self._connection.execute(select(head).with_for_update())
 
     def _reservation(self, name: str, request: str) -> Receipt:
-        steps = self.entries(name, request)
+        steps = self.entries(name, request=request)
         if [s.kind for s in steps] != [RESERVE]:
             raise ValueError(f"the account {name!r} holds no reservation for this request")
         return steps[0]

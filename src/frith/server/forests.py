@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from frith.forest import Forest
@@ -14,7 +15,6 @@ from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server import jobs
 from frith.server.context import Context
-from frith.server.members import get_member
 from frith.server.problems import Problem, not_found
 from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked
 from frith.server.schema import Batch, Job, Member
@@ -55,19 +55,34 @@ def find_forest(context: Context, session: Session, forest: str, member: Member)
     return Released(job, document["learner"], parameters, document["forest"], receipt)
 
 
-def list_forests(context: Context, session: Session, member: Member) -> list[Job]:
-    found = jobs.list_jobs(session, member)
-    kinds = (TRAIN, UPDATE, DRY_RUN)
-    return [j for j in found if j.kind in kinds and jobs.shown_state(context, j) == jobs.DONE]
+def list_forests(
+    context: Context, session: Session, member: Member, before: str | None, most: int
+) -> list[Job]:
+    """At most so many of the member's forests, the newest first; what is not shown yet is not there."""
+    done = (Job.kind.in_((TRAIN, UPDATE, DRY_RUN)), Job.state == jobs.DONE)
+    found: list[Job] = []
+    while len(found) < most:
+        page = jobs.list_jobs(session, member, *done, before=before, most=most)
+        found += [job for job in page if not jobs.is_held_back(context, job)]
+        if len(page) < most:
+            break
+        before = page[-1].id
+    return found[:most]
 
 
 def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
     """The private scores of a forest that its owner has asked for and been shown, oldest first."""
+    assert forest.release is not None
+    query = (
+        select(Job)
+        .where(Job.member == forest.member, Job.kind == SCORE, Job.state == jobs.DONE)
+        .where(Job.body.contains(forest.release, autoescape=True))
+        .order_by(Job.created, Job.id)
+    )
     return [
         job
-        for job in reversed(_of_owner(session, forest))
-        if job.kind == SCORE
-        and jobs.shown_state(context, job) == jobs.DONE
+        for job in session.scalars(query)
+        if not jobs.is_held_back(context, job)
         and Asked.read(job.body).details["forest"] == forest.release
     ]
 
@@ -75,12 +90,8 @@ def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
 def forest_of_score(session: Session, score: Job) -> Job | None:
     """The job that made the forest which a score is about."""
     release = Asked.read(score.body).details["forest"]
-    found = (j for j in _of_owner(session, score) if j.kind != SCORE and j.release == release)
-    return next(found, None)
-
-
-def _of_owner(session: Session, job: Job) -> list[Job]:
-    return jobs.list_jobs(session, get_member(session, job.member), job.table)
+    query = select(Job).where(Job.member == score.member, Job.release == release)
+    return session.scalars(query.where(Job.kind != SCORE).order_by(Job.created.desc())).first()
 
 
 def ask_for_score(

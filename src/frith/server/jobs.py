@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from frith.ledger import Receipt
@@ -33,6 +33,7 @@ from frith.server.tables import View, see
 
 QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 MOST_ATTEMPTS = 5
+PAGE = 100  # jobs listed at a time
 _QUEUE_WAIT = 10  # seconds before a member with a full queue should ask again
 
 
@@ -155,13 +156,22 @@ def find_job(session: Session, job: str, member: Member) -> Job:
 
 
 def list_jobs(
-    session: Session, member: Member, table: str | None = None, everyone: bool = False
+    session: Session,
+    member: Member,
+    *where: ColumnElement[bool],
+    everyone: bool = False,
+    before: str | None = None,
+    most: int,
 ) -> list[Job]:
-    """The newest first."""
-    query = select(Job).order_by(Job.created.desc(), Job.id).limit(500)
+    """At most so many of the member's jobs, the newest first, or those before one of them."""
+    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id).limit(most)
     if not (everyone and member.is_curator):
         query = query.where(Job.member == member.name)
-    return list(session.scalars(query if table is None else query.where(Job.table == table)))
+    if before is not None:
+        last = find_job(session, before, member)
+        is_older = and_(Job.created == last.created, Job.id > last.id)
+        query = query.where(or_(Job.created < last.created, is_older))
+    return list(session.scalars(query))
 
 
 def shown_state(context: Context, job: Job) -> str:
@@ -207,7 +217,7 @@ def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
     accounts = json.loads(job.accounts)
     if not accounts:
         return None
-    return context.book(session).entries(accounts[-1], job.id)[-1]
+    return context.book(session).entries(accounts[-1], request=job.id)[-1]
 
 
 def released(context: Context, session: Session, job: Job) -> Any:

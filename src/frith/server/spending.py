@@ -124,8 +124,9 @@ def analyst_states(context: Context, session: Session, table: Spendable) -> list
 
 def entries_about(context: Context, session: Session, table: str) -> list[Receipt]:
     """Every entry of a table's accounts: its own, its analysts' and its batches', in all periods."""
-    entries = context.book(session).entries()
-    return [e for e in entries if re.split("[/+@]", e.account, maxsplit=1)[0] == table]
+    book = context.book(session)
+    names = [n for n in book.accounts() if re.split("[/+@]", n, maxsplit=1)[0] == table]
+    return book.entries(*names) if names else []
 
 
 def member_of(account: str) -> str | None:

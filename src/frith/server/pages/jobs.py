@@ -12,18 +12,23 @@ from frith.server import forests, jobs
 from frith.server.pages.forms import Posted
 from frith.server.pages.visit import Visit, Visited
 from frith.server.requests import SCORE
+from frith.server.routes.jobs import Before
 from frith.server.schema import Job
 
 router = APIRouter()
-HISTORY = 100  # jobs listed, the newest
 
 
 @router.get("/jobs")
-def history(visit: Visited) -> HTMLResponse:
+def history(visit: Visited, before: Before = None) -> HTMLResponse:
     with visit.read() as session:
-        found = jobs.list_jobs(session, visit.member)[:HISTORY]
+        found = jobs.list_jobs(session, visit.member, before=before, most=jobs.PAGE)
         said = [jobs.describe(visit.context, session, job) for job in found]
-    return visit.show("jobs.html", jobs=said)
+    return visit.show("jobs.html", jobs=said, before=before, older=older_than(found))
+
+
+def older_than(found: list[Job]) -> str | None:
+    """The job before which there may be more."""
+    return found[-1].id if len(found) == jobs.PAGE else None
 
 
 @router.get("/jobs/{job}")

@@ -88,7 +88,7 @@ def _table_page(
     epsilon = sent.text("epsilon") or "0.5"
     with visit.read() as session:
         view = tables.see(session, table, visit.member)
-        found = jobs.list_jobs(session, visit.member, table)[:_HISTORY]
+        found = jobs.list_jobs(session, visit.member, Job.table == table, most=_HISTORY)
         values = {
             "view": view,
             "account": own_account(visit, session, view),

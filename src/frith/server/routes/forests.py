@@ -11,6 +11,7 @@ from frith.server import forests, jobs
 from frith.server.problems import Problem
 from frith.server.requests import read_budget
 from frith.server.routes.caller import HEAVY, Called, Caller
+from frith.server.routes.jobs import Before, Limit
 from frith.server.routes.ledger import entry_said
 from frith.server.routes.tables import Key
 
@@ -18,11 +19,13 @@ router = APIRouter(tags=["forests"])
 
 
 @router.get("/forests")
-def list_forests(caller: Called) -> list[d.JobSaid]:
-    """Your forests, the newest first."""
+def list_forests(
+    caller: Called, before: Before = None, limit: Limit = jobs.PAGE
+) -> list[d.JobSaid]:
+    """Your forests, the newest first, a page at a time."""
     context = caller.context
     with caller.read() as session:
-        found = forests.list_forests(context, session, caller.member)
+        found = forests.list_forests(context, session, caller.member, before, limit)
         return [d.JobSaid(**jobs.describe(context, session, job)) for job in found]
 
 

@@ -13,17 +13,29 @@ from frith.server.problems import not_found
 from frith.server.requests import SCORE
 from frith.server.routes.caller import Called
 from frith.server.routes.ledger import entry_said
+from frith.server.schema import Job
 
 router = APIRouter(tags=["jobs"])
+Before = Annotated[
+    str | None,
+    Query(pattern=NAME, max_length=63, description="The id of the last job that you have."),
+]
+Limit = Annotated[int, Query(ge=1, le=jobs.PAGE, description="Fewer than this are the last.")]
 
 
 @router.get("/jobs")
 def list_jobs(
-    caller: Called, table: Annotated[str | None, Query(pattern=NAME, max_length=63)] = None
+    caller: Called,
+    table: Annotated[str | None, Query(pattern=NAME, max_length=63)] = None,
+    before: Before = None,
+    limit: Limit = jobs.PAGE,
 ) -> list[d.JobSaid]:
-    """Your jobs, the newest first; curators see everybody's."""
+    """Your jobs, the newest first, a page at a time; curators see everybody's."""
+    where = [] if table is None else [Job.table == table]
     with caller.read() as session:
-        found = jobs.list_jobs(session, caller.member, table, everyone=True)
+        found = jobs.list_jobs(
+            session, caller.member, *where, everyone=True, before=before, most=limit
+        )
         return [d.JobSaid(**jobs.describe(caller.context, session, job)) for job in found]
 
 
