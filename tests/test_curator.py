@@ -225,8 +225,9 @@ class Fixed:
 
     range_ = 6
 
-    def __init__(self, *scores):
+    def __init__(self, *scores, kernel=None):
         self.fixed, self.told = scores, []
+        self.kernel = kernel or RecordCount()
 
     def __len__(self):
         return len(self.fixed)
@@ -241,7 +242,7 @@ class Fixed:
 def test_a_choice_is_calibrated_to_its_range_for_all_records_of_a_person(budget, records):
     table = open_table(small_table(), person_domain(records))
     curator, list_ = Curator(table, budget), Fixed(1, 2, 3)
-    curator.choose(RecordCount(), list_, Fraction(1, 3), "a choice")
+    curator.choose(list_, Fraction(1, 3), "a choice")
     (asked,) = curator.guarantee.asked
     choice = PrivateChoice(budget.total / 3, 6 * records, budget.unit)
     assert (asked.purpose, asked.mechanism, asked.share) == (
@@ -256,7 +257,7 @@ def test_a_choice_is_calibrated_to_its_range_for_all_records_of_a_person(budget,
 
 @pytest.mark.parametrize("budget", [Budget.of(2), Budget.of(2, 1e-3)], ids=str)
 def test_choices_follow_the_law_of_the_mechanism(budget):
-    count, kernel = 2_000, RecordCount()
+    count = 2_000
     curator = Curator(open_table(small_table(), person_domain(2)), budget)
     choice = PrivateChoice(budget.total / count, 12, budget.unit)
     scores = np.round(choice.scale * np.array([-0.5, 0, 0.7, 0.9])).astype(int)
@@ -266,7 +267,7 @@ def test_choices_follow_the_law_of_the_mechanism(budget):
         return np.log([law[i] if i >= 0 else 1e-300 for i in places])
 
     list_ = Fixed(*scores)
-    draws = [curator.choose(kernel, list_, Fraction(1, count), "a choice") for _ in range(count)]
+    draws = [curator.choose(list_, Fraction(1, count), "a choice") for _ in range(count)]
     assert curator.remaining_share == 0
     assert fits_law(np.array(draws), log_law)
 
@@ -276,7 +277,7 @@ def test_without_noise_the_choice_is_the_best_one_and_weights_are_nothing(engine
     scores = [5, 5, 5, 5]
     scores[best] += 1
     curator, list_ = Curator(engine, Budget.of("inf")), Fixed(*scores)
-    assert curator.choose(RecordCount(), list_, Fraction(1), "a choice") == best
+    assert curator.choose(list_, Fraction(1), "a choice") == best
     assert list_.told == [0.0]
     assert [q.mechanism for q in curator.guarantee.asked] == ["exact"]
     assert not curator.guarantee.holds
@@ -287,8 +288,8 @@ def test_without_noise_the_chosen_question_parts_the_gradients_best(engine):
     layout = Layout(engine.domain, mixed_cuts(engine.domain))
     column = ScoreColumn(ask_once(engine.domain, Question()), np.zeros(1, dtype=np.int32))
     kernel = GradientSums(layout, column, 0, UNIT)
-    list_ = SignedQuestions(Questions(layout), kernel.most)
-    pick = Curator(engine, Budget.of("inf")).choose(kernel, list_, Fraction(1), "a question")
+    list_ = SignedQuestions(Questions(layout), kernel)
+    pick = Curator(engine, Budget.of("inf")).choose(list_, Fraction(1), "a question")
     scores = list_.scores(engine.aggregate(kernel), 0.0)
     assert scores[pick] == scores.max() > np.median(scores)
     assert list_.chosen(pick)[0].attribute in (0, 2)
@@ -304,8 +305,8 @@ def test_a_choice_is_charged_before_a_record_is_read(tmp_path, engine, monkeypat
         return aggregate(kernel)
 
     monkeypatch.setattr(engine, "aggregate", watched)
-    curator.choose(RecordCount(), Fixed(0, 0), Fraction(1, 4), "first")
-    curator.choose(RecordCount(), Fixed(0, 0), Fraction(1, 2), "second")
+    curator.choose(Fixed(0, 0), Fraction(1, 4), "first")
+    curator.choose(Fixed(0, 0), Fraction(1, 2), "second")
     assert seen == [(Fraction(1, 2), Fraction(3, 4), 1), (Fraction(1, 2), Fraction(1, 4), 2)]
 
 
@@ -314,10 +315,10 @@ def test_a_choice_past_the_whole_or_the_ledger_reads_nothing(tmp_path, engine, m
     ledger = Ledger.create(tmp_path / "ledger.db", epsilon="1/4")
     small = Curator(engine, Budget.of("1/8"), ledger=ledger)
     with pytest.raises(BudgetExceeded):
-        small.choose(RecordCount(), Fixed(0, 0), Fraction(3, 2), "too much of the budget")
+        small.choose(Fixed(0, 0), Fraction(3, 2), "too much of the budget")
     with pytest.raises(BudgetExceeded):
         Curator(engine, Budget.of("1/2"), ledger=ledger).choose(
-            RecordCount(), Fixed(0, 0), Fraction(1), "too much for the ledger"
+            Fixed(0, 0), Fraction(1), "too much for the ledger"
         )
     assert ledger.spent == 0
     assert small.remaining_share == 1
@@ -331,7 +332,7 @@ def test_a_failure_after_a_choice_was_charged_keeps_the_charge(engine, monkeypat
     monkeypatch.setattr(engine, "aggregate", fail)
     curator = Curator(engine, Budget.of(1))
     with pytest.raises(OSError, match="disk"):
-        curator.choose(RecordCount(), Fixed(0, 0), Fraction(1, 2), "a choice")
+        curator.choose(Fixed(0, 0), Fraction(1, 2), "a choice")
     assert curator.remaining_share == Fraction(1, 2)
     assert len(curator.guarantee.asked) == 1
 
@@ -340,7 +341,7 @@ def test_a_choice_by_too_many_cells_is_refused_before_anything_is_charged(engine
     monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
     curator = Curator(engine, Budget.of(1))
     with pytest.raises(TooManyCells, match="at most 10"):
-        curator.choose(leaf_kernel(engine), Fixed(0, 0), Fraction(1), "a choice")
+        curator.choose(Fixed(0, 0, kernel=leaf_kernel(engine)), Fraction(1), "a choice")
     assert curator.remaining_share == 1
 
 
@@ -348,7 +349,7 @@ def test_choices_by_the_same_sums_are_paid_each_and_read_once(engine):
     heard, kernel = [], RecordCount()
     curator = Curator(engine, Budget.of(1), progress=heard.append)
     for purpose in ("first", "second"):
-        curator.choose(kernel, Fixed(0, 0), Fraction(1, 4), purpose)
+        curator.choose(Fixed(0, 0, kernel=kernel), Fraction(1, 4), purpose)
     assert heard == ["first"]
     assert curator.remaining_share == Fraction(1, 2)
     assert [q.purpose for q in curator.guarantee.asked] == ["first", "second"]

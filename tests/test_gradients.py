@@ -380,7 +380,7 @@ def test_no_neighbor_moves_the_sums_past_their_sensitivity(seed, span, clip):
         (person_domain(records=2), [table.index[table.who == w] for w in table.who.unique()], 2),
     ):
         bins, cells = small_kernels(domain, seed, span, clip)
-        list_ = SignedQuestions(Questions(bins.layout), bins.most, bonus=1.5)
+        list_ = SignedQuestions(Questions(bins.layout), bins, bonus=1.5)
         full = [MemoryEngine(table, domain).aggregate(k) for k in (bins, cells)]
         for rows in drop:
             less = MemoryEngine(table.drop(rows), domain)
@@ -419,7 +419,7 @@ def test_the_sensitivities_are_attained():
         moved = full.aggregate(bins) - less.aggregate(bins)
         assert np.abs(moved).sum() == bins.l1 == 3 * bins.most
         assert (moved**2).sum() == bins.l2_squared
-        list_ = SignedQuestions(Questions(layout), bins.most)
+        list_ = SignedQuestions(Questions(layout), bins)
         change = list_.scores(moved, 0.0)
         assert change.max() - change.min() == list_.range_ == 2 * bins.most
         if score:

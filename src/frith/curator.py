@@ -48,7 +48,10 @@ Progress = Callable[[str], None]
 
 
 class Scored(Protocol):
-    """A public list of candidates, and how the sums of a kernel score them."""
+    """A public list of candidates, the kernel whose sums score them, and how."""
+
+    @property
+    def kernel(self) -> Kernel: ...
 
     @property
     def range_(self) -> int:
@@ -218,14 +221,14 @@ class Curator:
         ]
         return np.array(picks, dtype=np.int64)
 
-    def choose(self, kernel: Kernel, list_: Scored, share: Fraction, purpose: str) -> int:
-        """A private choice from a list that is scored by the sums of a kernel."""
-        _check_kernel(kernel, purpose)
+    def choose(self, list_: Scored, share: Fraction, purpose: str) -> int:
+        """A private choice from a list that is scored by the sums of its kernel."""
+        _check_kernel(list_.kernel, purpose)
         amount = share * self.budget.total
         choice = PrivateChoice(amount, list_.range_ * self.records_per_unit, self.budget.unit)
         self._charge(share)
         self._log(purpose, "private choice", choice.range_, share, choice.scale, len(list_))
-        sums = self._sums(kernel, purpose)
+        sums = self._sums(list_.kernel, purpose)
         scores = list_.scores(sums, 0.0 if self.is_exact else choice.scale)
         return self._source.choose(scores.tolist(), choice)
 

@@ -2,6 +2,7 @@
 
 from itertools import combinations, product
 from math import log
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -205,7 +206,7 @@ def test_each_sign_has_its_score_and_both_have_the_public_weight(domain, seed, s
     sums = np.zeros(layout.n_bins, dtype=np.int64)
     lookup, begins = layout.lookup
     sums[lookup[begins + codes]] += g
-    list_ = SignedQuestions(Questions(layout), 99, bonus)
+    list_ = SignedQuestions(Questions(layout), SimpleNamespace(most=99), bonus)
     scores = list_.scores(sums, scale)
     assert len(scores) == len(list_) == 2 * len(list_.questions)
     weights = list_.questions.weights.tolist()
@@ -223,7 +224,7 @@ def test_scores_of_a_table_are_left_minus_right_of_its_gradients():
     split = Question(2, cut=7)
     column = ScoreColumn(ask_once(domain, split), np.array([POINT, -2 * POINT], dtype=np.int32))
     kernel = GradientSums(layout, column, 2 * POINT, UNIT)
-    list_ = SignedQuestions(Questions(layout), kernel.most)
+    list_ = SignedQuestions(Questions(layout), kernel)
     scores = list_.scores(MemoryEngine(table, domain, rows=7).aggregate(kernel), 0.0)
     records = twins.records_of(table.to_dict("list"), domain)
     for i, score in enumerate(scores):

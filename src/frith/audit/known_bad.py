@@ -96,7 +96,7 @@ class Labels:
     def learn(self, curator: Any) -> Forest:
         trees = single_leaf()
         kernel = LeafCounts(trees, curator.domain)
-        pick = curator.choose(kernel, _MostCommon(curator.domain.n_labels), Fraction(1), "label")
+        pick = curator.choose(_MostCommon(kernel), Fraction(1), "label")
         return _said(curator, trees, pick)
 
 
@@ -104,14 +104,14 @@ class Labels:
 class _MostCommon:
     """The label counts of the only leaf; a record raises one of them by one."""
 
-    count: int
+    kernel: LeafCounts
     range_: int = 1
 
     def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         return sums[0]
 
     def __len__(self) -> int:
-        return self.count
+        return self.kernel.domain.n_labels
 
 
 def _forest(curator: Any, trees: Trees, leaves: Release) -> Forest:

@@ -151,9 +151,9 @@ class JointCurator(Curator):
                                                         strict=True)]  # fmt: skip
         return np.array(best, dtype=np.int64)
 
-    def choose(self, kernel: Kernel, list_: Scored, share: Fraction, purpose: str) -> int:
+    def choose(self, list_: Scored, share: Fraction, purpose: str) -> int:
         """The best of a list, by noisy sums."""
-        noisy = self.noisy_counts(kernel, share, purpose)
+        noisy = self.noisy_counts(list_.kernel, share, purpose)
         return int(np.argmax(list_.scores(noisy.values, math.sqrt(noisy.variance))))
 
     def choose_signs(

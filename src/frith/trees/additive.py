@@ -38,7 +38,7 @@ class AttributeScores:
     Range    1: one more record raises the largest count of one value of each attribute, or none.
     """
 
-    layout: Layout
+    kernel: SplitCounts
     left: tuple[int, ...]
     range_: ClassVar[int] = 1
 
@@ -47,18 +47,18 @@ class AttributeScores:
 
     def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         best = sums[0].max(axis=1)
-        return np.array([best[self.layout.bins(a)].sum() for a in self.left])
+        return np.array([best[self.kernel.layout.bins(a)].sum() for a in self.left])
 
 
 @dataclass(frozen=True)
 class CorrectScores:
     """The counts of correct records themselves. Range 1: all move the same way."""
 
-    count: int
+    kernel: CorrectCounts
     range_: ClassVar[int] = 1
 
     def __len__(self) -> int:
-        return self.count
+        return len(self.kernel.factors)
 
     def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         return sums
@@ -106,9 +106,8 @@ class AdditiveTables:
             return left
         kernel, chosen = self._tables(left), []
         for i in range(count):
-            pick = self.curator.choose(
-                kernel, AttributeScores(self.layout, tuple(left)), share / count, f"table {i + 1}"
-            )
+            scored = AttributeScores(kernel, tuple(left))
+            pick = self.curator.choose(scored, share / count, f"table {i + 1}")
             chosen.append(left.pop(pick))
         return chosen
 
@@ -124,7 +123,7 @@ class AdditiveTables:
             scores[self.layout.bins(a)] = np.round(effect * _POINT)
         start = np.round(10 * _POINT * np.log(shares)).astype(np.int64)
         kernel = CorrectCounts(self.layout, tuple(asked), start, scores, FACTORS)
-        pick = self.curator.choose(kernel, CorrectScores(len(FACTORS)), share, "temperature")
+        pick = self.curator.choose(CorrectScores(kernel), share, "temperature")
         return float(FACTORS[pick]) / 10
 
     def _parts(

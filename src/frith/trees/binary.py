@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
+from frith.gradients import GradientSums
 from frith.layout import Layout
 from frith.structure import Trees
 
@@ -118,12 +119,12 @@ class SignedQuestions:
     """
 
     questions: Questions
-    most: int
+    kernel: GradientSums
     bonus: float = 0.0
 
     @property
     def range_(self) -> int:
-        return 2 * self.most
+        return 2 * self.kernel.most
 
     def __len__(self) -> int:
         return 2 * len(self.questions)

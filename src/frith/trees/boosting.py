@@ -120,9 +120,9 @@ class SignBoosting:
         kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)
         # with nothing to see, the first step should be for everybody: the most common label
         bonus = 0.0 if self.reach else _BONUS * float(np.log(2 * len(self.questions)))
-        list_ = SignedQuestions(self.questions, kernel.most, bonus)
+        list_ = SignedQuestions(self.questions, kernel, bonus)
         self.step += 1
-        pick = self.curator.choose(kernel, list_, share, f"question of step {self.step}")
+        pick = self.curator.choose(list_, share, f"question of step {self.step}")
         return list_.chosen(pick)
 
     def _add(self, question: Question, size: float) -> None:
