@@ -6,6 +6,7 @@ import argparse
 import csv
 import functools
 import multiprocessing
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -187,9 +188,17 @@ def _progress() -> Progress:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table whose first column is text and whose others are right-aligned."""
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    """A table; columns of figures stand at the right."""
+    columns = zip(*rows, strict=True) if rows else ("" for _ in head)
+    sides = ["---:" if _holds_figures(column) else "---" for column in columns]
+    lines = [head, sides, *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def _holds_figures(column: Sequence[Any]) -> bool:
+    """Whether most cells begin with a number, perhaps with a mark before it."""
+    figures = sum(re.match(r"[*_~<>±+-]*\d", str(cell).strip()) is not None for cell in column)
+    return 2 * figures > len(column)
 
 
 def write_between(path: Path, name: str, text: str) -> None:

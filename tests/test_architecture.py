@@ -15,7 +15,7 @@ ORDER = [
     ("ledger",),
     ("domain", "encoding", "drafting", "synthetic"),
     ("structure",),
-    ("forest", "export", "rules", "draw", "importance"),
+    ("forest", "export", "nodes", "rules", "picture", "draw", "importance"),
     ("layout",),
     ("kernels", "scores", "gradients", "label_gradients"),
     ("engines",),

@@ -11,26 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Forest, draw
+from frith import Categorical, Domain, Forest
 from frith.draw import (
     _FADED,
     _MOST_DOTS,
     COLORS,
     GREY,
-    Box,
-    Dot,
-    Line,
-    Picture,
-    Text,
-    clip,
     picture_of_forest,
     picture_of_tree,
-    text_width,
-    to_svg,
 )
 from frith.errors import FormatError
+from frith.nodes import Nodes
+from frith.picture import Box, Dot, Line, Picture, Text, clip, text_width, to_svg
 from frith.privacy import Guarantee
-from frith.rules import Nodes
 from tests.strategies import domains, examples, unicode
 from tests.test_rules import LABEL, age_and_color, forests, tree_of
 
@@ -327,7 +320,7 @@ def test_png_has_the_marks_where_the_svg_has_them(tmp_path):
 
 def test_a_huge_picture_still_fits_a_png(tmp_path, monkeypatch):
     image = pytest.importorskip("matplotlib.image")
-    monkeypatch.setattr(draw, "_PIXELS", 1e6)
+    monkeypatch.setattr("frith.picture._PIXELS", 1e6)
     wide_forest(24, levels=4).draw(tmp_path / "tree.png", max_depth=4)
     height, width = image.imread(tmp_path / "tree.png").shape[:2]
     assert 0.9e6 < height * width < 1.01e6

@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from frith import Categorical, Domain, Forest, Numeric
 from frith.importance import _gini
+from frith.nodes import Nodes
 from frith.privacy import Guarantee
-from frith.rules import Nodes
 from frith.structure import Trees
 from tests.learners.conformance import LEARNERS
 from tests.strategies import examples

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain, Forest, Numeric
 from frith.errors import FormatError
 from frith.forest import VOTES
+from frith.nodes import Condition, Nodes
 from frith.privacy import Guarantee
-from frith.rules import SORTS, Condition, Nodes
+from frith.rules import SORTS
 from frith.structure import Trees
 from tests import twins
 from tests.learners.conformance import LEARNERS

@@ -1,4 +1,4 @@
-"""Pictures of trees: one layout of plain marks, painted as SVG, or as PNG by matplotlib.
+"""Pictures of trees: where boxes and lines go, and what they say.
 
 Only released numbers are drawn, each with the standard error of its noise. A node whose support is
 under its noise is faded.
@@ -7,12 +7,8 @@ under its noise is faded.
 from __future__ import annotations
 
 import math
-import unicodedata
-import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,86 +16,32 @@ from numpy.typing import NDArray
 from frith.domain import spelling
 from frith.errors import FormatError
 from frith.forest import Forest
-from frith.rules import Nodes, percent, plus_minus, printable
+from frith.nodes import Nodes, percent, plus_minus, printable
+from frith.picture import (
+    LINE,
+    PAPER,
+    Box,
+    Dot,
+    Line,
+    Mark,
+    Picture,
+    Svg,
+    Text,
+    clip,
+    save_png,
+    text_width,
+    to_svg,
+)
 
 # Okabe and Ito's colors, told apart with every kind of color vision; grey is for other labels.
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 GREY = "#9a9a9a"
-NEEDS_MATPLOTLIB = "a PNG needs matplotlib: pip install 'frith[plot]'; an SVG needs nothing"
-_INK, _DIM, _LINE, _PAPER = "#222222", "#666666", "#8a8a8a", "#ffffff"
+_DIM = "#666666"
 _FADED = 0.4
 _MARGIN, _BOX, _GAP, _LEVEL = 20.0, 56.0, 12.0, 116.0  # box height; from one level to the next
 _BROAD = 1_500  # a tree wider than this grows to the right instead of down
 _MOST_BOXES, _MOST_DOTS, _MOST_TREES = 200, 150, 120  # drawn unless a depth is asked for
 _WIDEST = 24  # children of a node that are drawn
-_PIXELS = 6e7  # of a PNG at most
-
-# -- marks, which painters know ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    opacity: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    x: float
-    y: float
-    width: float
-    height: float
-    fill: str
-    stroke: str | None = None
-    radius: float = 0.0
-    opacity: float = 1.0
-    title: str = ""  # what a browser shows under the mouse
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    x: float
-    y: float
-    radius: float
-    fill: str
-    opacity: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Text on the baseline y, from x on or around it."""
-
-    x: float
-    y: float
-    text: str
-    size: float = 11.0
-    bold: bool = False
-    fill: str = _INK
-    centered: bool = False
-    opacity: float = 1.0
-
-
-Mark = Line | Box | Dot | Text
-
-
-@dataclass
-class Picture:
-    """Marks in the order they are painted, on paper of a size."""
-
-    width: float
-    height: float
-    marks: list[Mark] = field(default_factory=list)
-
-
-class Svg(str):
-    """The text of an SVG file, which notebooks show as a picture."""
-
-    def _repr_svg_(self) -> str:
-        return str(self)
-
 
 # -- what is drawn -----------------------------------------------------------------------------
 
@@ -364,11 +306,11 @@ def _box(spot: _Spot, nodes: Nodes, paint: _Palette) -> list[Mark]:
         start = left - max(0.0, spot.lead - 4)
         return [Text(start, spot.y + 4, _more(spot), 10, fill=_DIM)]
     is_leaf = nodes.forest.trees.attribute[spot.node] < 0
-    color = paint.color.get(int(nodes.label[spot.node]), GREY) if is_leaf else _LINE
+    color = paint.color.get(int(nodes.label[spot.node]), GREY) if is_leaf else LINE
     first, last = _lines(spot.node, nodes)
     shares = nodes.forest.node_shares[spot.node]
     marks: list[Mark] = [
-        Box(left, y, width, _BOX, _PAPER, color, 4, title=str(nodes.rule(spot.node))),
+        Box(left, y, width, _BOX, PAPER, color, 4, title=str(nodes.rule(spot.node))),
         Text(x, y + 17, clip(first, width - 10, 11, bold=True), 11, bold=True, centered=True),
         *_bar(paint.bar(shares), left + 8, y + 25, width - 16, 9),
         Text(x, y + 48, clip(last, width - 10, 10), 10, fill=_DIM, centered=True),
@@ -435,115 +377,3 @@ def _head(forest: Forest, title: str, notes: list[str], paint: _Palette, width: 
         marks.append(Text(x + before, y, shown))
         x += needed
     return Picture(width + 2 * _MARGIN, y + 28, marks)
-
-
-def text_width(text: str, size: float, bold: bool = False) -> float:
-    """About how wide the text is in a wide sans-serif face, so that no other is wider."""
-    return sum(map(_em, text)) * size * (1.1 if bold else 1.0)
-
-
-def _em(character: str) -> float:
-    if character in "ijltfI.,:;'|!()[] ":
-        return 0.37
-    if character in "mwMW@%…±" or unicodedata.east_asian_width(character) in "WF":
-        return 0.98
-    return 0.7 if character.isupper() or character in "<>=+" else 0.63
-
-
-def clip(text: str, width: float, size: float, bold: bool = False) -> str:
-    """The text, or as much of its beginning as fits into the width."""
-    if text_width(text, size, bold) <= width:
-        return text
-    while text and text_width(f"{text}…", size, bold) > width:
-        text = text[:-1]
-    return f"{text}…"
-
-
-# -- painters ----------------------------------------------------------------------------------
-
-
-def to_svg(picture: Picture) -> Svg:
-    size = f"{picture.width:.0f} {picture.height:.0f}"
-    wide, high = size.split()
-    return Svg(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
-        f'viewBox="0 0 {size}" font-family="Helvetica, Arial, sans-serif">\n'
-        f"<style>text {{ pointer-events: none }}</style>\n"
-        f'<rect width="{wide}" height="{high}" fill="{_PAPER}"/>\n'
-        + "\n".join(map(_svg_mark, picture.marks))
-        + "\n</svg>\n"
-    )
-
-
-def _svg_mark(mark: Mark) -> str:
-    fade: dict[str, Any] = {} if mark.opacity == 1 else {"opacity": mark.opacity}
-    look: dict[str, Any]
-    match mark:
-        case Line():
-            ends = {"x1": mark.x1, "y1": mark.y1, "x2": mark.x2, "y2": mark.y2}
-            return _tag("line", ends | {"stroke": _LINE} | fade)
-        case Dot():
-            place = {"cx": mark.x, "cy": mark.y, "r": mark.radius, "fill": mark.fill}
-            return _tag("circle", place | fade)
-        case Box():
-            look = {"x": mark.x, "y": mark.y, "width": mark.width, "height": mark.height}
-            look |= {"rx": mark.radius, "fill": mark.fill} | fade
-            look |= {"stroke": mark.stroke, "stroke-width": 1.5} if mark.stroke else {}
-            return _tag("rect", look, f"<title>{_xml(mark.title)}</title>" if mark.title else "")
-        case Text():
-            look = {"x": mark.x, "y": mark.y, "font-size": mark.size, "fill": mark.fill} | fade
-            look |= {"font-weight": "bold"} if mark.bold else {}
-            look |= {"text-anchor": "middle"} if mark.centered else {}
-            return _tag("text", look, _xml(mark.text))
-
-
-def _tag(name: str, attributes: dict[str, Any], inside: str = "") -> str:
-    shown = {k: v if isinstance(v, str) else f"{v:.6g}" for k, v in attributes.items()}
-    pairs = " ".join(f'{k}="{v}"' for k, v in shown.items())
-    return f"<{name} {pairs}>{inside}</{name}>" if inside else f"<{name} {pairs}/>"
-
-
-def _xml(text: str) -> str:
-    """Text as XML may hold it: what is no character there becomes the mark of an unknown one."""
-    legal = (c if c >= " " and c not in "\ufffe\uffff" else "\ufffd" for c in text)
-    return escape("".join(legal))
-
-
-def save_png(picture: Picture, path: Path) -> None:
-    """The same marks by matplotlib, two pixels a unit where that does not get too large."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(NEEDS_MATPLOTLIB) from None
-
-    wide, high = picture.width, picture.height
-    scale = min(2.0, math.sqrt(_PIXELS / (wide * high)), 60_000 / max(wide, high))
-    figure = Figure(figsize=(wide / 72, high / 72), dpi=72 * scale, facecolor=_PAPER)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, wide), ylim=(high, 0))
-    axes.set_axis_off()
-    for order, mark in enumerate(picture.marks):
-        _paint(axes, mark, order)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for it
-        figure.savefig(path, format="png")
-
-
-def _paint(axes: Any, mark: Mark, order: int) -> None:
-    from matplotlib.patches import Circle, FancyBboxPatch
-
-    look: dict[str, Any] = {"alpha": mark.opacity, "zorder": order}
-    match mark:
-        case Line():
-            axes.plot((mark.x1, mark.x2), (mark.y1, mark.y2), color=_LINE, linewidth=1, **look)
-        case Dot():
-            dot = Circle((mark.x, mark.y), mark.radius, facecolor=mark.fill, linewidth=0, **look)
-            axes.add_patch(dot)
-        case Box():
-            style = f"round,pad=0,rounding_size={mark.radius}" if mark.radius else "square,pad=0"
-            look |= {"edgecolor": mark.stroke or "none", "linewidth": 1.5 if mark.stroke else 0}
-            place, size = (mark.x, mark.y), (mark.width, mark.height)
-            axes.add_patch(FancyBboxPatch(place, *size, style, facecolor=mark.fill, **look))
-        case Text():
-            look |= {"ha": "center" if mark.centered else "left", "va": "baseline"}
-            look |= {"weight": "bold" if mark.bold else "normal", "color": mark.fill}
-            axes.text(mark.x, mark.y, mark.text, fontsize=mark.size, parse_math=False, **look)

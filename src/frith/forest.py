@@ -22,7 +22,7 @@ from frith.structure import Trees, find_leaf
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from frith.draw import Svg
+    from frith.picture import Svg
     from frith.rules import RuleList
 
 FORMAT = "frith-forest/1"
@@ -120,7 +120,7 @@ class Forest:
         if self.vote != "counts":
             confidence = self.node_shares.max(axis=1)
             widths = self.trees.widths(self.domain)
-            _find_speakers(
+            find_speakers(
                 self.trees.first_child, widths, confidence, self.vote == "confident", speaker
             )
         return speaker[self.trees.leaves]
@@ -388,7 +388,7 @@ def _most_confident(codes, roots, nodes, sets, leaf_values, out):  # type: ignor
 
 
 @compiled
-def _find_speakers(first_child, widths, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
+def find_speakers(first_child, widths, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
     """Top down: a node speaks for itself if it may, else as its parent does."""
     for node in range(len(widths)):
         above = speaker[node]

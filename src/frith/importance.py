@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.forest import Forest
-from frith.rules import Nodes
+from frith.nodes import Nodes
 
 
 def importances(forest: Forest, *, errors: bool = False) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from frith.forest import Forest
+from frith.nodes import percent, plus_minus, printable
 from frith.privacy.words import amount, promise
 from frith.report.charts import bars, calibration, waterfall
 from frith.report.markup import Html, join, table, tag
 from frith.report.trial import Trial, label_names, try_forest
-from frith.rules import percent, plus_minus, printable
 
 _RULES, _TREES, _ATTRIBUTES = 25, 3, 30
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
