@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from frith.errors import BudgetExceeded
 from frith.ledger import Book, Ledger
-from frith.ledger.book import metadata
+from frith.ledger.book import Receipt, hash_of, metadata
 from frith.privacy import Budget
 from frith.store import Database
 
@@ -172,6 +172,9 @@ def tamper(database, *statements):
         ("DELETE FROM entry WHERE id = 2", "entry 2 is missing"),
         ("DELETE FROM entry WHERE id = 4", "the head of the chain is not the last entry"),
         ("UPDATE account SET total = '100'", "its budget is not the one last written"),
+        ("UPDATE account SET delta = '1/10'", "its budget is not the one last written"),
+        ("UPDATE account SET epsilon = '2'", "its budget is not the one last written"),
+        ("UPDATE entry SET salt = 'x' WHERE id = 3", "entry 3 is not what was written"),
         ("UPDATE ledger_head SET hash = 'x'", "the head of the chain is not the last entry"),
     ],
 )
@@ -183,6 +186,30 @@ def test_an_edit_shows(opened, statement, found):
     tamper(opened, statement)
     with write(opened) as book:
         assert any(found in problem for problem in book.verify().problems)
+
+
+def test_equal_entries_have_hashes_that_tell_nothing_of_each_other(opened):
+    """What is not shown cannot be found by trying what would hash to what is."""
+    with write(opened) as book:
+        first, second = (book.charge("t", TENTH, "fit") for _ in range(2))
+    fields = tuple(getattr(second, name) for name in Receipt.__slots__[:-1])
+    assert second.hash not in (hash_of(first.hash, salt, fields) for salt in ("", first.hash))
+    assert "salt" not in second.to_json()
+    with opened.read() as session:
+        salts = session.execute(text("SELECT salt FROM entry")).scalars().all()
+    assert len(set(salts)) == 3
+    assert all(len(salt) == 32 for salt in salts)
+
+
+def test_fractions_too_fine_to_write_down_are_refused_and_leave_the_account_alone(opened):
+    finer = Fraction(1, 7**2_400)
+    with write(opened) as book:
+        book.charge("t", Fraction(1, 7**2_000), "fit")
+    with pytest.raises(ValueError, match="write a decimal"), write(opened) as book:
+        book.charge("t", finer, "fit")
+    with write(opened) as book:
+        book.charge("t", TENTH, "fit")
+        assert book.verify().holds
 
 
 def test_readers_do_not_wait_for_a_writer(opened, place):

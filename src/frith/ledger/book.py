@@ -1,7 +1,8 @@
 """The book of accounts: what is written to it, in the transaction of whoever writes.
 
-Every entry carries the running totals of its account and a hash over itself and the entry before
-it, so that an edit, a gap or a reordering shows. A reservation holds an amount until it becomes a
+Every entry carries the running totals of its account and a hash over itself, a random salt and the
+hash before it, so that an edit, a gap or a reordering shows. The salt stays in the book: whoever is
+shown some entries cannot guess others by trying what would give their hashes. A reservation holds an amount until it becomes a
 charge or is given back; a charge is never given back. Writers first lock the head of the chain, so
 looking and writing are one step, on SQLite and on PostgreSQL.
 """
@@ -12,6 +13,7 @@ import csv
 import hashlib
 import io
 import json
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -61,6 +63,7 @@ entry = Table(
     Column("held", Text, nullable=False),
     Column("purpose", Text, nullable=False),
     Column("at", Text, nullable=False),
+    Column("salt", Text, nullable=False),
     Column("hash", Text, nullable=False),
     UniqueConstraint("account", "request", "kind", name="one_entry_a_step"),
     Index("entries_of_an_account", "account", "id"),
@@ -83,7 +86,11 @@ _STATES = (
     .order_by(account.c.name)
 )
 
-_AT_ONCE = 1_000  # entries in memory while the chain is followed
+_AT_ONCE = 1_000  # entries fetched while the chain is followed
+_FINEST = 10**2_000  # denominator of a total: texts of numbers have their limits
+_SALT_BYTES = 16
+
+_OPENED, _SET_TO = "opened with ", " to "
 
 BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
 Clock = Callable[[], datetime]
@@ -162,8 +169,13 @@ class Verification:
 class Book:
     """Reads and writes accounts on an open connection; the caller commits."""
 
-    def __init__(self, connection: Connection, clock: Clock = utc_now):
-        self._connection, self._clock = connection, clock
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock = utc_now,
+        new_secret: Callable[[int], str] = secrets.token_hex,
+    ):
+        self._connection, self._clock, self._new_secret = connection, clock, new_secret
 
     # -- accounts ------------------------------------------------------------------------------
 
@@ -179,7 +191,7 @@ class Book:
         amounts = {"epsilon": budget.epsilon, "delta": budget.delta, "total": budget.total}
         row = {k: str(v) for k, v in amounts.items()} | {"name": name, "unit": budget.unit}
         self._connection.execute(account.insert().values(row))
-        return self._append(name, BUDGET, None, budget.total, f"opened with {budget}")
+        return self._append(name, BUDGET, None, budget.total, f"{_OPENED}{budget}")
 
     def set_budget(self, name: str, epsilon: object) -> Receipt:
         """Another total from now on, for the same delta. What is spent stays spent."""
@@ -190,7 +202,7 @@ class Book:
             raise ValueError("a ledger's epsilon must be finite")
         values = {"epsilon": str(budget.epsilon), "total": str(budget.total)}
         self._connection.execute(account.update().where(account.c.name == name).values(values))
-        return self._append(name, BUDGET, None, budget.total, f"set from {old} to {budget}")
+        return self._append(name, BUDGET, None, budget.total, f"set from {old}{_SET_TO}{budget}")
 
     def find(self, *names: str) -> dict[str, State]:
         """Accounts as their last entries left them; one that was never opened is left out."""
@@ -265,11 +277,14 @@ class Book:
         query = _ENTRIES.order_by(entry.c.id).execution_options(yield_per=_AT_ONCE)
         walk = _Walk()
         with self._connection.execute(query) as rows:
-            problems = [p for row in rows for p in walk.step(_receipt(row))]
+            problems = [p for row in rows for p in walk.step(_receipt(row), row.salt)]
         if (last.entry, last.hash) != (walk.entries, walk.hash):
             problems.append("the head of the chain is not the last entry")
         for row in self._connection.execute(select(account).order_by(account.c.name)):
-            if walk.totals.get(row.name) != Fraction(row.total):
+            written = walk.budgets.get(row.name)
+            budget = Budget.of(row.epsilon, row.delta)
+            said = (Fraction(row.total), str(budget), row.unit)
+            if written is None or said != (written.amount, _budget_in(written), written.unit):
                 problems.append(f"account {row.name!r}: its budget is not the one last written")
         return Verification(walk.entries, last.hash, tuple(problems))
 
@@ -294,11 +309,14 @@ class Book:
         last = self._connection.execute(select(head).with_for_update()).one()
         state = self.state(name)
         spent, held = _after(kind, request, amount, state.spent, state.held)
+        if (spent + held).denominator > _FINEST:
+            raise ValueError("this amount is too fine a fraction for the ledger; write a decimal")
         at = self._clock().isoformat(timespec="seconds")
         fields = (last.entry + 1, name, kind, request, amount, spent, held, state.unit, purpose, at)
-        receipt = Receipt(*fields, hash_of(last.hash, fields))
-        row = {c.name: getattr(receipt, c.name) for c in entry.columns}
-        row |= {n: str(row[n]) for n in ("amount", "spent", "held")}
+        salt = self._new_secret(_SALT_BYTES)
+        receipt = Receipt(*fields, hash_of(last.hash, salt, fields))
+        row = {c.name: getattr(receipt, c.name) for c in entry.columns if c.name != "salt"}
+        row |= {n: str(row[n]) for n in ("amount", "spent", "held")} | {"salt": salt}
         self._connection.execute(entry.insert().values(row))
         self._connection.execute(head.update().values(entry=receipt.id, hash=receipt.hash))
         return receipt
@@ -314,9 +332,9 @@ def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
     return out.getvalue()
 
 
-def hash_of(previous: str, fields: tuple[Any, ...]) -> str:
-    """SHA-256 over the hash before and everything an entry says."""
-    text = json.dumps([previous, *(str(f) if isinstance(f, Fraction) else f for f in fields)])
+def hash_of(previous: str, salt: str, fields: tuple[Any, ...]) -> str:
+    """SHA-256 over the hash before, the salt and everything an entry says."""
+    text = json.dumps([previous, salt, *(str(f) if isinstance(f, Fraction) else f for f in fields)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -331,6 +349,11 @@ def _after(
     if kind == CHARGE:
         return spent + amount, held if request is None else held - amount
     return spent, held
+
+
+def _budget_in(written: Receipt) -> str:
+    """The budget that an entry about it spells out."""
+    return written.purpose.removeprefix(_OPENED).rpartition(_SET_TO)[2]
 
 
 def _state(row: Any) -> State:
@@ -349,21 +372,21 @@ class _Walk:
 
     def __init__(self) -> None:
         self.entries, self.hash, self._broken = 0, "", False
-        self.totals: dict[str, Fraction] = {}
+        self.budgets: dict[str, Receipt] = {}
         self._sums: dict[str, tuple[Fraction, Fraction]] = {}
         self._steps: dict[tuple[str, str], str] = {}
 
-    def step(self, e: Receipt) -> Iterator[str]:
+    def step(self, e: Receipt, salt: str) -> Iterator[str]:
         """The problems of the next entry; past a gap or an edit nothing is said of the sums."""
         fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
         if e.id != self.entries + 1:
             yield f"entry {self.entries + 1} is missing"
             self._broken = True
-        elif e.hash != hash_of(self.hash, fields):
+        elif e.hash != hash_of(self.hash, salt, fields):
             yield f"entry {e.id} is not what was written"
             self._broken = True
         self.entries, self.hash = e.id, e.hash
-        self.totals |= {e.account: e.amount} if e.kind == BUDGET else {}
+        self.budgets |= {e.account: e} if e.kind == BUDGET else {}
         if not self._broken:
             yield from self._misspent(e)
 
@@ -372,9 +395,9 @@ class _Walk:
         self._sums[e.account] = _after(e.kind, e.request, e.amount, *before)
         if self._sums[e.account] != (e.spent, e.held) or e.held < 0:
             yield f"entry {e.id}: its running totals do not add up"
-        if e.kind in (RESERVE, CHARGE) and e.spent + e.held > max(
-            self.totals.get(e.account, Fraction(0)), sum(before)
-        ):
+        budget = self.budgets.get(e.account)
+        total = budget.amount if budget is not None else Fraction(0)
+        if e.kind in (RESERVE, CHARGE) and e.spent + e.held > max(total, sum(before)):
             yield f"entry {e.id}: more than the budget of {e.account!r}"
         if e.request is not None and e.kind != BUDGET:
             step = self._steps.get((e.account, e.request))

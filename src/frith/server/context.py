@@ -34,7 +34,7 @@ class Context:
         return stamp(self.clock() + timedelta(**later))
 
     def book(self, session: Session) -> Book:
-        return Book(session.connection(), self.clock)
+        return Book(session.connection(), self.clock, self.new_secret)
 
 
 def stamp(time: datetime) -> str:

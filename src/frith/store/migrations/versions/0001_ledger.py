@@ -39,6 +39,7 @@ def upgrade() -> None:
         sa.Column("held", sa.Text, nullable=False),
         sa.Column("purpose", sa.Text, nullable=False),
         sa.Column("at", sa.Text, nullable=False),
+        sa.Column("salt", sa.Text, nullable=False),
         sa.Column("hash", sa.Text, nullable=False),
         sa.UniqueConstraint("account", "request", "kind", name="one_entry_a_step"),
     )
