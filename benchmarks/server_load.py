@@ -151,7 +151,7 @@ def main() -> int:
         postgres.cleanup()
     with (
         tempfile.TemporaryDirectory() as files,
-        ServerProcess(Path(files), epsilon="100", workers=JOBS) as server,
+        ServerProcess(Path(files), epsilon="100", workers=JOBS, running_per_member=JOBS) as server,
     ):
         times = look_while_jobs_train(server, 200_000 if quick else 4_000_000)
     slowest = max(times, default=float("inf"))

@@ -225,6 +225,8 @@ def test_a_curator_opens_a_table_to_an_analyst(host, curator, run, tmp_path, mon
     assert "ward: Ward 3; 3 attributes" in said.stdout
     curator("member", "add", "omar")
     assert "omar" in curator("member", "list").stdout
+    assert "omar, analyst, disabled" in curator("member", "disable", "omar").stdout
+    assert curator("member", "enable", "omar").stdout.startswith("omar, analyst\n")
     made = curator("token", "create", "omar", "--days", 3)
     assert made.stdout.startswith("frith_")
     assert "cannot be shown again" in made.stderr

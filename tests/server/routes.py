@@ -77,6 +77,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/forests/{forest}/updates": {"epsilon": "0.1", "batch": "later"},
     "POST /v1/jobs/{job}/cancel": {},
     "POST /v1/members": {"name": "fresh"},
+    "PUT /v1/members/{member}": {"disabled": False},
     "POST /v1/members/{member}/tokens": {},
 }
 """A good body for each route of the API that takes one."""

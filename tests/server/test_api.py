@@ -13,10 +13,11 @@ from frith.ledger import Book
 from frith.server import jobs, members, tables
 from frith.server.journal import JobCurator
 from frith.server.policies import Policy
+from frith.server.problems import STOPPED
 from frith.server.routes import ledger
 from frith.server.worker import Worker
 from frith.store import StoreError
-from tests.server.conftest import BUDGET, refused, said
+from tests.server.conftest import BUDGET, Person, refused, said
 from tests.tables import person_domain, small_domain, small_table
 
 F = Fraction
@@ -369,6 +370,48 @@ def test_a_job_that_runs_or_is_done_cannot_be_cancelled(house):
     assert house.spent(house.own) == spent
 
 
+def start_job(house, job):
+    with house.database.write() as session:
+        taken = jobs.take(house.context, session, house.worker.name)
+        assert taken.id == job
+        jobs.start(house.context, session, job, house.worker.name, [])
+
+
+def test_a_curator_can_stop_a_running_job_and_its_charge_is_kept(house):
+    job = said(house.analyst.ask(house.table), 202)["id"]
+    start_job(house, job)
+    stopped = said(house.curator.post(f"/v1/jobs/{job}/cancel"))
+    assert (stopped["state"], stopped["problem"]) == ("failed", STOPPED)
+    assert house.spent(house.own) == house.spent(house.table) == (F("0.1"), 0)
+    with pytest.raises(jobs.Lost), house.database.write() as session:
+        jobs.finish(house.context, session, job, house.worker.name, {"late": True})
+    refused(house.analyst.get(f"/v1/forests/{job}"), "not_ready")
+    again = said(house.analyst.ask(house.table), 202)
+    assert again["id"] != job
+
+
+def test_members_take_turns_and_dry_runs_come_last(house):
+    house.set(running_per_member=2)
+    bea = house.add("bea", to=house.table)
+
+    def ask(person, **body):
+        house.clock.move(seconds=1)
+        return said(person.ask(house.table, **body), 202)["id"]
+
+    def take():
+        with house.database.write() as session:
+            found = jobs.take(house.context, session, house.context.new_secret(4))
+            return found and found.id
+
+    dry = ask(house.analyst, kind="dry-runs", epsilon="0.01")
+    anas = [ask(house.analyst, epsilon=f"0.0{number}") for number in (2, 3, 4)]
+    beas = ask(bea, epsilon="0.05")
+    assert [take() for _ in range(4)] == [anas[0], beas, anas[1], None]
+    for job in (*anas, beas):
+        house.change_job(job, state="done", lease=None)
+    assert take() == dry
+
+
 def test_nobody_else_cancels_a_job(house):
     bea = house.add("bea", to=house.table)
     job = said(house.analyst.ask(house.table), 202)["id"]
@@ -473,6 +516,13 @@ def test_an_idempotency_key_belongs_to_one_analyst_one_table_and_one_body(house)
     assert house.spent(house.own) == (0, F("0.1"))
     house.work()
     assert said(house.analyst.ask(house.table, key="k1"), 202)["state"] == "done"
+    job = said(first, 202)["id"]
+    assert said(house.analyst.ask(house.table, key="k2"), 202)["id"] == job, "a repeat"
+    refused(house.analyst.ask(house.table, key="k2", epsilon="0.2"), "conflict")
+    said(house.curator.post(f"/v1/tables/{house.table}/version"))
+    for key in ("k1", "k2"):
+        assert said(house.analyst.ask(house.table, key=key), 202)["id"] == job
+    assert house.spent(house.own) == (F("0.1"), 0)
     for bad in ("", " ", "é", "a" * 129, "a b"):
         answer = house.analyst.post(
             f"/v1/tables/{house.table}/forests",
@@ -828,6 +878,26 @@ def test_a_member_whose_name_ends_like_another_sees_nothing_of_theirs(house):
     na = house.add("na", to=house.table)
     assert said(na.get("/v1/ledger")) == []
     assert said(na.get("/v1/jobs")) == []
+
+
+def test_who_is_disabled_is_shut_out_at_once_and_may_be_let_in_again(house):
+    waiting = said(house.analyst.ask(house.table), 202)["id"]
+    assert said(house.curator.put("/v1/members/ana", json={"disabled": True}))["disabled"]
+    refused(house.analyst.get("/v1/me"), "unauthorized")
+    refused(house.curator.post("/v1/members/ana/tokens", json={}), "conflict")
+    house.work()
+    assert said(house.curator.get(f"/v1/jobs/{waiting}"))["state"] == "failed"
+    assert house.spent(house.own) == (0, 0)
+    assert said(house.curator.put("/v1/members/ana", json={"disabled": False}))["disabled"] is None
+    refused(house.analyst.get("/v1/me"), "unauthorized")
+    token = said(house.curator.post("/v1/members/ana/tokens", json={}), 201)["token"]
+    assert said(Person(house.app, "ana", token).get("/v1/me"))["name"] == "ana"
+
+
+def test_nobody_disables_themselves_or_nobody(house):
+    refused(house.curator.put("/v1/members/carla", json={"disabled": True}), "conflict")
+    refused(house.curator.put("/v1/members/nobody", json={"disabled": True}), "not_found")
+    assert said(house.curator.get("/v1/me"))["disabled"] is None
 
 
 def test_tokens_are_listed_without_secrets_and_end_at_once(house):

@@ -353,7 +353,7 @@ def cancel(context, job):
     try:
         with context.database.write() as session:
             found = jobs.find_job(session, job, get_member(session, "ana"))
-            jobs.cancel(context, session, found)
+            jobs.cancel(context, session, found, get_member(session, "ana"))
     except Problem:
         return "refused"
     return "done"

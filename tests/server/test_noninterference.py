@@ -275,6 +275,9 @@ def browse(s, forest, suffix):
     s.form(carla, "/curate/members/bob/tokens", note="n")
     token = s.call("carla", "GET", "/v1/members/bob/tokens")[-1]["id"]
     s.form(carla, f"/curate/members/tokens/{token}/revoke")
+    s.form(carla, "/curate/members/bob/disable")
+    s.form(carla, "/curate/members/bob/enable")
+    s.call("carla", "PUT", "/v1/members/bob", json={"disabled": True})
     for browser in browsers.values():
         s.form(browser, "/sign-out")
 

@@ -16,7 +16,7 @@ from frith.server.members import add_member
 from frith.server.oidc import Issuer
 from frith.server.problems import Problem
 from frith.server.settings import Settings
-from tests.server.conftest import said
+from tests.server.conftest import refused, said
 
 AUDIENCE = "frith-server"
 KINDS = {
@@ -115,6 +115,13 @@ def test_a_token_of_the_issuer_is_its_subjects_member(joined, issuer):
     assert said(me(joined, issuer.token()))["name"] == "olga"
     assert said(me(joined, joined.sample.analyst_token))["name"] == "ana", "ours go on"
     assert said(me(joined, issuer.token(aud=["other", AUDIENCE])))["name"] == "olga"
+
+
+def test_who_is_disabled_here_is_shut_out_whatever_the_issuer_says(joined, issuer):
+    assert said(joined.curator.put("/v1/members/olga", json={"disabled": True}))["disabled"]
+    refused(me(joined, issuer.token()), "unauthorized")
+    said(joined.curator.put("/v1/members/olga", json={"disabled": False}))
+    assert said(me(joined, issuer.token()))["name"] == "olga"
 
 
 @pytest.mark.parametrize("alg", KINDS)

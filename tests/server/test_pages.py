@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from frith import Forest
 from frith.learners import BY_NAME
-from frith.server import members, tables
+from frith.server import jobs, members, tables
 from frith.server.pages.render import STATIC
 from frith.server.sample import ANALYST
 from frith.server.sessions import COOKIE
@@ -155,7 +155,7 @@ POSTS = [
     "/curate/tables/nursery/policy", "/curate/tables/nursery/version",
     "/curate/tables/nursery/batches", "/curate/tables/nursery/grants",
     "/curate/tables/nursery/grants/ana/withdraw", "/curate/members", "/curate/members/ana/tokens",
-    "/curate/members/tokens/x/revoke",
+    "/curate/members/tokens/x/revoke", "/curate/members/x/disable", "/curate/members/x/enable",
 ]  # fmt: skip
 
 
@@ -611,6 +611,31 @@ def test_a_long_ledger_has_pages(house, curator, analyst, monkeypatch):
         address = older and older[1]
     assert seen == list(range(len(whole), 0, -1))
     assert "Nothing is written before that" in curator.get("/curate/ledger?before=1").text
+
+
+def test_a_member_is_disabled_and_enabled_on_the_page(house, curator, analyst):
+    shut_out = "/curate/members/ana/disable"
+    assert shut_out in curator.get("/curate/members").text
+    assert "members/carla/disable" not in curator.get("/curate/members").text
+    curator.post(shut_out)
+    text = check(curator.get("/curate/members?done=disabled")).text
+    assert "all their tokens have ended" in text
+    assert "members/ana/tokens" not in text
+    assert analyst.client.get("/jobs").headers["location"].startswith("/sign-in")
+    curator.post("/curate/members/ana/enable")
+    assert "members/ana/tokens" in curator.get("/curate/members").text
+
+
+def test_a_curator_stops_a_running_job_on_its_page(house, curator, analyst):
+    quick = {"learner": "random-decision", "epsilon": "0.5", "random-decision-n_trees": "2"}
+    job = job_of(analyst.post(f"/tables/{house.table}/forests", **quick))
+    with house.database.write() as session:
+        jobs.take(house.context, session, "w")
+        jobs.start(house.context, session, job, "w", [])
+    assert "Stop</button>" not in check(analyst.get(f"/jobs/{job}")).text
+    assert "Stop</button>" in check(curator.get(f"/jobs/{job}")).text
+    curator.post(f"/jobs/{job}/cancel")
+    assert "A curator stopped the job, and its charge is kept" in analyst.get(f"/jobs/{job}").text
 
 
 def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):

@@ -1,7 +1,8 @@
 """Small parts of the server by themselves: rates, settings, policies, names, amounts."""
 
+import asyncio
 import math
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -17,6 +18,7 @@ from frith.server.problems import STATUS, Problem
 from frith.server.requests import Asked, read_budget
 from frith.server.serve import address
 from frith.server.settings import Settings, load_settings
+from frith.server.spending import most_epsilon
 
 
 class Seconds:
@@ -66,21 +68,36 @@ def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
 
 
 def test_a_crowd_has_so_many_places_and_half_of_them_for_one():
-    crowd = Crowd(3)
-    with ExitStack() as inside:
-        for caller in "aab":
-            inside.enter_context(crowd.place_for(caller))
+    crowd = Crowd(3, patience=0)
+
+    async def enter(*callers):
+        async with AsyncExitStack() as inside:
+            for caller in callers:
+                await inside.enter_async_context(crowd.place_for(caller))
+            assert len(crowd._inside) == len(callers)
+
+    asyncio.run(enter("a", "a", "b"))
+    for callers in ("aabc", "aaa"):
         with pytest.raises(Problem) as caught:
-            inside.enter_context(crowd.place_for("c"))
+            asyncio.run(enter(*callers))
         assert caught.value.headers == {"retry-after": "3"}
-    with ExitStack() as inside:
-        for _ in range(2):
-            inside.enter_context(crowd.place_for("a"))
-        with pytest.raises(Problem):
-            inside.enter_context(crowd.place_for("a"))
-        inside.enter_context(crowd.place_for("c"))
-    with suppress(ZeroDivisionError), crowd.place_for("a"):
-        raise ZeroDivisionError
+    assert not crowd._inside
+
+
+def test_who_finds_no_place_in_a_crowd_waits_for_one():
+    crowd, order = Crowd(1, patience=60), []
+
+    async def enter(caller, seconds):
+        async with crowd.place_for(caller):
+            order.append(caller)
+            await asyncio.sleep(seconds)
+            order.append(caller)
+
+    async def both():
+        await asyncio.gather(enter("a", 0.2), enter("b", 0))
+
+    asyncio.run(both())
+    assert order == ["a", "a", "b", "b"]
     assert not crowd._inside
 
 
@@ -245,3 +262,43 @@ def test_every_problem_has_a_status_of_a_refusal():
     assert all(400 <= status < 500 or status in (501, 503) for status in STATUS.values())
     problem = Problem("over_budget", "no", left="1")
     assert problem.to_json() == {"code": "over_budget", "message": "no", "left": "1"}
+
+
+# -- advice ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+@pytest.mark.parametrize("delta", ["0", "1e-6", "1e-3"])
+@pytest.mark.parametrize("left", ["0.123456", "1", "1e-9", "9.9999", "1/3"])
+def test_the_most_that_can_be_asked_is_granted_and_a_little_more_is_not(unit, delta, left):
+    if unit == "epsilon" and delta != "0":
+        return
+    most = most_epsilon(Fraction(left), unit, Fraction(delta))
+    if most is None:  # rho as small as this buys nothing with such a delta
+        assert Budget.of("1e-9", delta).cost_in(unit) > Fraction(left)
+        return
+    assert Budget.of(most, delta).cost_in(unit) <= Fraction(left)
+    assert Budget.of(Fraction(most) * Fraction("1.01"), delta).cost_in(unit) > Fraction(left)
+    assert len(most.partition("e")[0].replace(".", "").strip("0")) <= 4
+
+
+def test_with_nothing_left_nothing_can_be_asked():
+    assert most_epsilon(Fraction(0), "epsilon", Fraction(0)) is None
+    assert most_epsilon(Fraction(0), "rho", Fraction("1e-6")) is None
+
+
+def test_a_request_has_no_larger_delta_than_its_table():
+    policy = Policy("4", "1e-6", request_epsilon="1/10")
+    policy.check(None, Budget.of("0.1", "1e-6"))
+    policy.check(None, Budget.of("0.1"))
+    with pytest.raises(Problem, match="at most delta 1e-6"):
+        policy.check(None, Budget.of("0.1", "2e-6"))
+
+
+def test_fractions_that_would_make_sums_long_are_refused():
+    assert read_budget("1/999").epsilon == Fraction(1, 999)
+    for fine in ("1/1000", "1/999999937"):
+        with pytest.raises(Problem, match="such as"):
+            read_budget(fine)
+    total = sum((read_budget(f"1/{d}").epsilon ** 2 / 2 for d in range(1, 1000)), Fraction(0))
+    assert total.denominator < 10**2_000, "the ledger's limit"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 members = typer.Typer(no_args_is_help=True, help="Curators and analysts of a server.")
 tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
+_COLUMNS = ("name", "role", "subject", "disabled")
 Who = Annotated[str, typer.Argument(metavar="NAME", help="A member's name.")]
 
 
@@ -50,8 +51,30 @@ def list_members(config: Config = None, database: Place = None, json: AsJson = F
     from frith.server import members as service
 
     with _context(config, database) as context, context.database.read() as session:
-        rows = [(m.name, m.role, m.subject or "") for m in service.list_members(session)]
-    print_rows(("name", "role", "subject"), rows, json)
+        found = service.list_members(session)
+        rows = [tuple(getattr(m, column) or "" for column in _COLUMNS) for m in found]
+    print_rows(_COLUMNS, rows, json)
+
+
+@members.command("disable")
+def disable(name: Who, config: Config = None, database: Place = None) -> None:
+    """Shut somebody out at once, whatever they sign in with; their tokens end."""
+    _set_disabled(name, True, config, database)
+    say(f"{name} is shut out, and all their tokens have ended")
+
+
+@members.command("enable")
+def enable(name: Who, config: Config = None, database: Place = None) -> None:
+    """Let somebody in again; they need a new token."""
+    _set_disabled(name, False, config, database)
+    say(f"{name} may sign in again; give them a token with `frith token create {name}`")
+
+
+def _set_disabled(name: str, disabled: bool, config: Any, database: str | None) -> None:
+    from frith.server import members as service
+
+    with _context(config, database) as context, context.database.write() as session:
+        service.set_disabled(context, session, name, disabled)
 
 
 @tokens.command("create")

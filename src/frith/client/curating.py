@@ -105,6 +105,14 @@ class Curating:
         asked = {"name": name, "role": role, "subject": subject}
         return Member.read(self._wire.post("members", body=asked))
 
+    def disable(self, member: str) -> Member:
+        """Shut a member out at once, whatever they sign in with; their tokens end."""
+        return Member.read(self._wire.put("members", member, body={"disabled": True}))
+
+    def enable(self, member: str) -> Member:
+        """Let a member in again; they need new tokens."""
+        return Member.read(self._wire.put("members", member, body={"disabled": False}))
+
     def tokens(self, member: str) -> Listing[Token]:
         """A member's tokens, without their texts. Analysts may see their own."""
         return Listing(map(Token.read, self._wire.get("members", member, "tokens")))

@@ -167,9 +167,10 @@ class Member(Said):
     role: str
     subject: str | None
     created: str
+    disabled: str | None
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.role}"
+        return f"{self.name}, {self.role}" + (", disabled" if self.disabled else "")
 
 
 @dataclass(frozen=True)

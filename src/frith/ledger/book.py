@@ -2,9 +2,9 @@
 
 Every entry carries the running totals of its account and a hash over itself, a random salt and the
 hash before it, so that an edit, a gap or a reordering shows. The salt stays in the book: whoever is
-shown some entries cannot guess others by trying what would give their hashes. A reservation holds an amount until it becomes a
-charge or is given back; a charge is never given back. Writers first lock the head of the chain, so
-looking and writing are one step, on SQLite and on PostgreSQL.
+shown some entries cannot guess others by trying what would give their hashes. A reservation holds
+an amount until it becomes a charge or is given back; a charge is never given back. Writers first
+lock the head of the chain, so looking and writing are one step, on SQLite and on PostgreSQL.
 """
 
 from __future__ import annotations

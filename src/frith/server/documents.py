@@ -74,6 +74,10 @@ class MemberAsked(Asking):
     subject: Text | None = Field(None, description="Their `sub` at the OIDC issuer.")
 
 
+class DisabledAsked(Asking):
+    disabled: bool
+
+
 class TokenAsked(Asking):
     note: Text = ""
     days: int | None = Field(None, ge=1, le=3650)
@@ -132,6 +136,7 @@ class MemberSaid(Said):
     role: str
     subject: str | None
     created: str
+    disabled: str | None = Field(description="Since when they are shut out.")
 
 
 class TokenSaid(Said):

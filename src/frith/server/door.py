@@ -99,7 +99,7 @@ class Door:
         subject = self._issuer.subject(secret)
         with self._context.database.read() as session:
             member = find_subject(session, subject)
-        if member is None:
+        if member is None or member.disabled is not None:
             raise unauthorized()
         return member
 

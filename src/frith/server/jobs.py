@@ -19,15 +19,22 @@ from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from frith.ledger import Receipt
 from frith.server.context import Context, stamp
 from frith.server.journal import pack, unpack
 from frith.server.members import get_member
-from frith.server.problems import FAILED, FAILED_FREE, Problem, not_found
+from frith.server.problems import (
+    FAILED,
+    FAILED_FREE,
+    STOPPED,
+    STOPPED_FREE,
+    Problem,
+    not_found,
+)
 from frith.server.requests import DRY_RUN, Asked
-from frith.server.schema import Job, Journal, Member, Release
+from frith.server.schema import Job, Journal, Member, Release, RequestKey
 from frith.server.spending import open_accounts, quote, require
 from frith.server.tables import View, see
 
@@ -54,10 +61,26 @@ def accept(
     The ledger is locked before anything is looked up: of two requests at once, one is first.
     """
     context.book(session).lock()
-    key_of = _same_key(session, view, member, key, asked)
-    earlier = key_of or _same_body(session, view, member, asked)
-    if earlier is not None:
-        return earlier
+    known = _same_key(session, view, member, key, asked)
+    if known is not None:
+        return known
+    job = _same_body(session, view, member, asked)
+    if job is None:
+        job = _queue(context, session, view, member, asked, batch_account)
+    if key is not None:
+        session.add(RequestKey(member=member.name, key=key, job=job.id))
+        session.flush()
+    return job
+
+
+def _queue(
+    context: Context,
+    session: Session,
+    view: View,
+    member: Member,
+    asked: Asked,
+    batch_account: str | None,
+) -> Job:
     _check_queue(context, session, member)
     job = Job(
         id=context.new_secret(8),
@@ -67,7 +90,6 @@ def accept(
         kind=asked.kind,
         body=asked.body,
         body_hash=asked.hash,
-        key=key,
         seed=int(context.new_secret(4), 16),
         accounts="[]",
         state=QUEUED,
@@ -88,8 +110,8 @@ def _same_key(
 ) -> Job | None:
     if key is None:
         return None
-    query = select(Job).where(Job.member == member.name, Job.key == key)
-    job = session.scalars(query).first()
+    found = session.get(RequestKey, (member.name, key))
+    job = session.get(Job, found.job) if found is not None else None
     if job is not None and (job.table, job.body_hash) != (view.name, asked.hash):
         raise Problem("conflict", "this idempotency key was used for another request")
     return job
@@ -230,12 +252,17 @@ def released(context: Context, session: Session, job: Job) -> Any:
     return unpack(release.document)
 
 
-def cancel(context: Context, session: Session, job: Job) -> None:
+def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
     """End a job that is still queued, and give its reservation back.
 
-    The job is locked before the ledger, as by workers, so that neither waits for the other.
+    A curator can also stop one that is running; its charge is kept, and its worker finds that out at
+    the next pass. The job is locked before the ledger, as by workers, so that neither waits for the
+    other.
     """
     session.refresh(job, with_for_update=True)
+    if job.state == RUNNING and by.is_curator:
+        fail(context, session, job, STOPPED if job.kind != DRY_RUN else STOPPED_FREE)
+        return
     if job.state != QUEUED:
         state = shown_state(context, job)
         raise Problem("conflict", f"only a queued job can be cancelled, and this is {state}")
@@ -257,14 +284,29 @@ class Lost(Exception):
 
 
 def take(context: Context, session: Session, worker: str) -> Job | None:
-    """Lease the oldest job that nobody works on; one whose worker fell silent comes first."""
+    """Lease a job that nobody works on; one whose worker fell silent comes first.
+
+    Of the others, members with the fewest jobs at work go before, dry runs come last, and then the
+    oldest is taken. A member has at most `running_per_member` at work.
+    """
     if _rests(context, session, worker):
         return None
-    now = context.now()
-    free = (Job.lease.is_(None)) | (Job.lease < now)
-    query = select(Job).where(Job.state.in_((QUEUED, RUNNING)), free)
-    query = query.order_by(Job.state.desc(), Job.created, Job.id).limit(1)
-    job = session.scalars(query.with_for_update(skip_locked=True)).first()
+    now, others = context.now(), aliased(Job)
+    at_work = (
+        select(func.count())
+        .where(others.member == Job.member, others.state.in_((QUEUED, RUNNING)))
+        .where(others.lease >= now)
+        .correlate(Job)
+        .scalar_subquery()
+    )
+    query = select(Job).where(
+        Job.state.in_((QUEUED, RUNNING)),
+        or_(Job.lease.is_(None), Job.lease < now),
+        at_work < context.settings.running_per_member,
+    )
+    order = (Job.state.desc(), Job.kind == DRY_RUN, at_work, Job.created, Job.id)
+    query = query.order_by(*order).limit(1)
+    job = session.scalars(query.with_for_update(skip_locked=True, of=Job)).first()
     if job is None:
         return None
     job.attempts += 1

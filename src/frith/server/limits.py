@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,6 +16,7 @@ from frith.server.problems import Problem
 from frith.server.settings import Settings
 
 _REMEMBERED = 10_000  # callers
+_LOOK_SECONDS = 0.05
 
 
 class Rate:
@@ -49,25 +51,29 @@ class Rate:
 class Crowd:
     """At most `most` callers inside at once, and one caller in at most half of the places.
 
-    A place is held until the answer is sent, and whoever reads it slowly leaves some to others.
+    Who comes when there is no place waits for one, up to `patience` seconds. A place is held until
+    the answer is sent, and whoever reads it slowly leaves some to others.
     """
 
-    def __init__(self, most: int):
-        self._most, self._inside = most, list[str]()
-        self._lock = threading.Lock()
+    def __init__(self, most: int, patience: float = 5):
+        self._most, self._patience, self._inside = most, patience, list[str]()
 
-    @contextmanager
-    def place_for(self, caller: str) -> Iterator[None]:
-        with self._lock:
-            most_of_one = (self._most + 1) // 2
-            if len(self._inside) >= self._most or self._inside.count(caller) >= most_of_one:
+    @asynccontextmanager
+    async def place_for(self, caller: str) -> AsyncIterator[None]:
+        until = time.monotonic() + self._patience
+        while not self._has_place(caller):
+            if time.monotonic() > until:
                 raise Problem("unavailable", "the server is busy; wait a few seconds", wait=3)
-            self._inside.append(caller)
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._inside.append(caller)
         try:
             yield
         finally:
-            with self._lock:
-                self._inside.remove(caller)
+            self._inside.remove(caller)
+
+    def _has_place(self, caller: str) -> bool:
+        most_of_one = (self._most + 1) // 2
+        return len(self._inside) < self._most and self._inside.count(caller) < most_of_one
 
 
 class BodyLimit:

@@ -62,7 +62,24 @@ def list_members(session: Session) -> list[Member]:
 
 
 def find_subject(session: Session, subject: str) -> Member | None:
+    """Whoever the issuer calls so, disabled or not."""
     return session.scalars(select(Member).where(Member.subject == subject)).first()
+
+
+def set_disabled(
+    context: Context, session: Session, name: str, disabled: bool, by: Member | None = None
+) -> Member:
+    """Shut a member out at once, whatever they sign in with, or let them in again with new tokens."""
+    member = get_member(session, name)
+    if by is not None and by.name == name:
+        raise Problem("conflict", "nobody can disable themselves; ask another curator")
+    if disabled and member.disabled is None:
+        member.disabled = context.now()
+        for token in list_tokens(session, name):
+            _end(context, session, token)
+    elif not disabled:
+        member.disabled = None
+    return member
 
 
 def issue_token(
@@ -74,7 +91,8 @@ def issue_token(
     by: Member | None = None,
 ) -> Issued:
     """A new token for a member, valid for some days; analysts make theirs for no longer than usual."""
-    get_member(session, member)
+    if get_member(session, member).disabled is not None:
+        raise Problem("conflict", f"{member} is disabled; enable them first")
     usual = context.settings.token_days
     days = usual if days is None else days
     most = usual if by is not None and not by.is_curator else 3650
@@ -100,10 +118,14 @@ def revoke_token(context: Context, session: Session, token: str, of: Member) -> 
     found = session.get(Token, token)
     if found is None or not (of.is_curator or found.member == of.name):
         raise not_found("token")
-    found.revoked = found.revoked or context.now()
-    for browser in session.scalars(select(BrowserSession).where(BrowserSession.token == token)):
-        session.delete(browser)
+    _end(context, session, found)
     return found
+
+
+def _end(context: Context, session: Session, token: Token) -> None:
+    token.revoked = token.revoked or context.now()
+    for browser in session.scalars(select(BrowserSession).where(BrowserSession.token == token.id)):
+        session.delete(browser)
 
 
 def list_tokens(session: Session, member: str | None = None) -> list[Token]:

@@ -62,6 +62,10 @@ class Policy:
             raise Problem("invalid", "epsilon must be finite")
         if request.delta and not self.budget.delta:
             raise Problem("invalid", "this table's budget is pure epsilon: ask with delta = 0")
+        if request.delta > self.budget.delta:
+            raise Problem(
+                "invalid", f"a request on this table may ask for at most delta {self.delta}"
+            )
         most, least = self.request_epsilon, self.least_epsilon
         if most is not None and request.epsilon > exact(most):
             raise Problem("invalid", f"a request on this table may ask for at most epsilon {most}")

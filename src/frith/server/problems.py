@@ -32,6 +32,8 @@ FAILED = "the job failed on the curator's side, and its charge is kept; ask the 
 """The one thing that is said of a job that could not be finished."""
 FAILED_FREE = "the job failed on the curator's side, and nothing was charged; ask the curator"
 """The same of a job that had not been charged."""
+STOPPED = "a curator stopped the job, and its charge is kept"
+STOPPED_FREE = "a curator stopped the job; it cost nothing"
 
 
 class Problem(FrithError):

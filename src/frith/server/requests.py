@@ -17,9 +17,14 @@ from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
 from frith.server.problems import Problem
 
-AMOUNT = r"^([0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?|[0-9]{1,9}/[0-9]{1,9})$"
-"""How amounts are written: 0.5, 1e-6, 1/3. Short, so that no exponent makes a giant of it."""
+AMOUNT = r"^([0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?|[0-9]{1,9}/[0-9]{1,3})$"
+"""How amounts are written: 0.5, 1e-6, 1/3. Short, so that no exponent makes a giant of it.
+
+Denominators have three digits at most: with any others, sums in the ledger would get longer with
+every request, until they could not be written down.
+"""
 _AMOUNT = re.compile(AMOUNT.replace("$", r"\Z"), re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?\Z|[0-9]{1,9}/[0-9]{1,9}\Z")
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
 _MOST = 10_000
 _MOST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
@@ -125,7 +130,7 @@ def _is_plain(value: Any) -> bool:
         return True
     if isinstance(value, float):
         return 1e-9 <= value <= 1e9 or value == 0
-    return isinstance(value, str) and bool(_WORD.match(value) or _AMOUNT.match(value))
+    return isinstance(value, str) and bool(_WORD.match(value) or _NUMBER.match(value))
 
 
 def _amount(name: str, value: str | float) -> Fraction:

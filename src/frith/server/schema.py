@@ -6,7 +6,7 @@ answers of a job that is still under way.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, Text, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from frith.ledger.book import metadata as shared
@@ -18,13 +18,17 @@ class Base(DeclarativeBase):
 
 
 class Member(Base):
-    """A curator or an analyst; `subject` is their name at the OIDC issuer."""
+    """A curator or an analyst; `subject` is their name at the OIDC issuer.
+
+    One who is `disabled`, since then, is nobody to the server.
+    """
 
     __tablename__ = "member"
     name: Mapped[str] = mapped_column(primary_key=True)
     role: Mapped[str]
     subject: Mapped[str | None] = mapped_column(unique=True)
     created: Mapped[str]
+    disabled: Mapped[str | None]
 
     @property
     def is_curator(self) -> bool:
@@ -101,7 +105,6 @@ class Job(Base):
     kind: Mapped[str]
     body: Mapped[str]
     body_hash: Mapped[str]
-    key: Mapped[str | None]
     seed: Mapped[int] = mapped_column(BigInteger)
     accounts: Mapped[str]
     state: Mapped[str]
@@ -116,10 +119,18 @@ class Job(Base):
     release: Mapped[str | None]
     problem: Mapped[str | None]
     __table_args__ = (
-        UniqueConstraint("member", "key", name="one_job_a_key"),
         Index("jobs_by_state", "state", "created"),
         Index("jobs_by_body", "table", "version", "body_hash"),
     )
+
+
+class RequestKey(Base):
+    """An idempotency key of a member, and the job that answered it; a job may have many."""
+
+    __tablename__ = "request_key"
+    member: Mapped[str] = mapped_column(ForeignKey("member.name"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    job: Mapped[str] = mapped_column(ForeignKey("job.id"))
 
 
 class Release(Base):

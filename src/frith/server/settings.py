@@ -42,8 +42,10 @@ class Settings:
     failures_per_minute: int = 20
     """Wrong tokens from one address."""
     queued_per_member: int = 100
-    heavy_reads: int = 8
-    """Pictures, ONNX models, and exports and verifications of the ledger at once."""
+    running_per_member: int = 4
+    """Jobs of one member that are at work at the same time, over all workers."""
+    heavy_reads: int = 4
+    """Forests that are read or drawn, and exports and verifications of the ledger, at once."""
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
     least_colluders: int = 1

@@ -6,6 +6,7 @@ A batch whose people are in no other batch has accounts of its own, with the sam
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -149,11 +150,11 @@ def quote(
     refusal = None
     if cost > left:
         whose = "you have" if own.remaining <= whole.remaining else "the table has"
-        most = in_epsilon(left, whole.unit, request.delta or delta)
+        most = most_epsilon(left, whole.unit, request.delta)
         refusal = (
             f"{whose} {whole.unit} {_short(left)} left and this asks for {_short(cost)}; "
-            f"ask for at most epsilon {most:.4g}, or have the curator raise the budget"
-            if left
+            f"ask for at most epsilon {most}, or have the curator raise the budget"
+            if most is not None
             else f"{whose} no budget left on this table; the curator can raise it"
         )
     shown = own.remaining if refusal is None else left  # what the refusal says is what is left
@@ -165,6 +166,21 @@ def require(quote: Quote) -> None:
     if quote.refusal is not None:
         left, cost = show(quote.left), show(quote.cost)
         raise Problem("over_budget", quote.refusal, left=left, cost=cost, unit=quote.unit)
+
+
+def most_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
+    """The largest epsilon of four figures that a request with this delta may have; None for none."""
+    if unit == "epsilon" or not left:
+        guess = float(left)
+    else:
+        guess = epsilon_of(float(left), float(delta)) if delta else math.sqrt(2 * left)
+    if guess <= 0:
+        return None
+    step = Fraction(10) ** (math.floor(math.log10(guess)) - 3)
+    most = math.floor(Fraction(guess) / step) * step
+    while most > 0 and Budget(most, delta).cost_in(unit) > left:
+        most -= step
+    return show(most) if most > 0 else None
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:

@@ -270,7 +270,8 @@ def get_table(session: Session, name: str) -> RegisteredTable:
 def see(session: Session, name: str, member: Member) -> View:
     """The table as this member may see it, or the answer for a table that is not there."""
     found = session.execute(_SEEN, {"table": name, "member": member.name}).first()
-    if found is None or (found.Grant is None and not member.is_curator):
+    may_see = member.disabled is None and (member.is_curator or (found and found.Grant))
+    if found is None or not may_see:
         raise no_table()
     return _view(found.RegisteredTable, found.Grant)
 

@@ -25,7 +25,7 @@ from frith.errors import FormatError, FrithError, SourceError
 
 HEAD = "0002"
 """The newest migration."""
-_POOL, _MOST = 10, 40  # connections that are kept, and that are there at once, for each kind
+_POOL, _MOST = 5, 20  # connections that are kept, and that are there at once, for each kind
 _RESTED_SECONDS = 1
 _WAIT_SECONDS = 60  # how long a writer waits for other writers
 _NO_DATABASE = "the file is not a database"

@@ -170,8 +170,22 @@ def add_member(
 @members.command("list")
 def list_members(ctx: typer.Context, json: AsJson = False) -> None:
     """Show everybody."""
-    rows = [(m.name, m.role, m.subject or "") for m in connect(ctx).members()]
-    print_rows(("name", "role", "subject"), rows, json)
+    columns = ("name", "role", "subject", "disabled")
+    rows = [tuple(getattr(m, c) or "" for c in columns) for m in connect(ctx).members()]
+    print_rows(columns, rows, json)
+
+
+@members.command("disable")
+def disable(ctx: typer.Context, name: Who) -> None:
+    """Shut somebody out at once, whatever they sign in with; their tokens end."""
+    say(str(connect(ctx).disable(name)))
+
+
+@members.command("enable")
+def enable(ctx: typer.Context, name: Who) -> None:
+    """Let somebody in again; they need a new token."""
+    say(str(connect(ctx).enable(name)))
+    say(f"next: frith remote token create {name}", "dim")
 
 
 @tokens.command("create")

@@ -30,7 +30,7 @@ _IMAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inli
 """A picture is shown as an image, where nothing of it runs; its own style may."""
 
 
-@router.get("/forests/{forest}")
+@router.get("/forests/{forest}", dependencies=HEAVY)
 def show_forest(
     forest: str,
     visit: Visited,
@@ -54,7 +54,7 @@ def show_picture(forest: str, visit: Visited, tree: Tree = None) -> Response:
     return answer
 
 
-@router.get("/forests/{forest}/forest.json")
+@router.get("/forests/{forest}/forest.json", dependencies=HEAVY)
 def download_json(forest: str, visit: Visited) -> Response:
     """The file that `frith show` and `Forest.load` read."""
     text = json.dumps(_find(visit, forest).document, separators=(",", ":"), ensure_ascii=False)
@@ -66,7 +66,7 @@ def download_onnx(forest: str, visit: Visited) -> Response:
     return _download(onnx(_find(visit, forest)), f"{forest}.onnx")
 
 
-@router.get("/forests/{forest}/rules.csv")
+@router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, visit: Visited) -> Response:
     rules = _find(visit, forest).forest().rules()[:_MOST_RULES]
     text = rules.to_frame().to_csv(index=False)

@@ -56,8 +56,9 @@ def job_state(job: str, visit: Visited) -> JSONResponse:
 def cancel(sent: Posted, job: str, visit: Visited) -> Response:
     with visit.write() as session:
         found = jobs.find_job(session, job, visit.member)
-        jobs.cancel(visit.context, session, found)
-    return visit.go("jobs", job, done="cancelled")
+        jobs.cancel(visit.context, session, found, visit.member)
+        done = "cancelled" if found.state == jobs.CANCELLED else "stopped"
+    return visit.go("jobs", job, done=done)
 
 
 def _result(visit: Visit, session: Session, job: Job) -> str | None:

@@ -20,6 +20,9 @@ NOTICES = {
     "withdrawn": "The grant is withdrawn. What was spent under it stays spent.",
     "member": "The member is added. Create a token for them next.",
     "revoked": "The token is revoked.",
+    "stopped": "The job is stopped; its charge is kept.",
+    "disabled": "They are shut out, and all their tokens have ended.",
+    "enabled": "They may sign in again, with new tokens.",
     "cancelled": "The job is cancelled, and what was reserved for it is given back.",
 }
 """What a page says after a form was accepted; the address carries the name only."""

@@ -29,7 +29,7 @@ def list_forests(
         return [d.JobSaid(**jobs.describe(context, session, job)) for job in found]
 
 
-@router.get("/forests/{forest}")
+@router.get("/forests/{forest}", dependencies=HEAVY)
 def get_forest(forest: str, caller: Called) -> d.ForestSaid:
     """A forest with its guarantee, and your receipt."""
     found = _find(forest, caller)
@@ -43,7 +43,7 @@ def get_forest(forest: str, caller: Called) -> d.ForestSaid:
     )
 
 
-@router.get("/forests/{forest}/rules")
+@router.get("/forests/{forest}/rules", dependencies=HEAVY)
 def get_rules(
     forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def get_rules(
     return _find(forest, caller).forest().rules()[:top].to_json()
 
 
-@router.get("/forests/{forest}/importances")
+@router.get("/forests/{forest}/importances", dependencies=HEAVY)
 def get_importances(forest: str, caller: Called) -> dict[str, float]:
     """How much each attribute tells, from releases alone."""
     return {str(k): float(v) for k, v in _find(forest, caller).forest().importances().items()}
@@ -102,7 +102,7 @@ def onnx(found: forests.Released) -> Response:
     return Response(model.SerializeToString(), media_type="application/octet-stream")
 
 
-@router.post("/forests/{forest}/predictions")
+@router.post("/forests/{forest}/predictions", dependencies=HEAVY)
 def predict(forest: str, asked: d.PredictAsked, caller: Called) -> d.PredictionsSaid:
     """Labels and probabilities of your own records. Free."""
     loaded = _find(forest, caller).forest()

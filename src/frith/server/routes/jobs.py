@@ -49,10 +49,13 @@ def get_job(job: str, caller: Called) -> d.JobSaid:
 
 @router.post("/jobs/{job}/cancel")
 def cancel(job: str, caller: Called) -> d.JobSaid:
-    """End a job that is still queued; what was reserved for it is given back."""
+    """End a job that is still queued; what was reserved for it is given back.
+
+    A curator can stop one that is running, too; its charge is kept.
+    """
     with caller.write() as session:
         found = jobs.find_job(session, job, caller.member)
-        jobs.cancel(caller.context, session, found)
+        jobs.cancel(caller.context, session, found, caller.member)
         return d.JobSaid(**jobs.describe(caller.context, session, found))
 
 

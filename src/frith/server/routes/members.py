@@ -36,6 +36,16 @@ def add_member(asked: d.MemberAsked, caller: Called) -> d.MemberSaid:
         return _member(added)
 
 
+@router.put("/members/{member}")
+def set_disabled(member: str, asked: d.DisabledAsked, caller: Called) -> d.MemberSaid:
+    """Shut a member out at once, ending all their tokens, or let them in again. For curators."""
+    caller.must_be_curator()
+    with caller.write() as session:
+        return _member(
+            members.set_disabled(caller.context, session, member, asked.disabled, caller.member)
+        )
+
+
 @router.get("/members/{member}/tokens")
 def list_tokens(member: str, caller: Called) -> list[d.TokenSaid]:
     """A member's tokens, without their secrets. Your own, or for curators."""
@@ -69,9 +79,7 @@ def _must_be(member: str, caller: Caller) -> None:
 
 
 def _member(member: Member) -> d.MemberSaid:
-    return d.MemberSaid(
-        name=member.name, role=member.role, subject=member.subject, created=member.created
-    )
+    return d.MemberSaid(**{name: getattr(member, name) for name in d.MemberSaid.model_fields})
 
 
 def _token(token: Token) -> d.TokenSaid:

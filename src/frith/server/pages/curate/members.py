@@ -40,6 +40,23 @@ def create_token(sent: Posted, member: str, visit: Curating) -> Response:
     return _members_page(visit, issued=issued)
 
 
+@router.post("/{member}/disable")
+def disable(sent: Posted, member: str, visit: Curating) -> Response:
+    return _set_disabled(visit, member, True)
+
+
+@router.post("/{member}/enable")
+def enable(sent: Posted, member: str, visit: Curating) -> Response:
+    return _set_disabled(visit, member, False)
+
+
+def _set_disabled(visit: Visit, member: str, disabled: bool) -> Response:
+    with visit.write() as session:
+        members.set_disabled(visit.context, session, member, disabled, visit.member)
+    done = "disabled" if disabled else "enabled"
+    return visit.go("curate", "members", done=done, at=f"member-{member}")
+
+
 @router.post("/tokens/{token}/revoke")
 def revoke(sent: Posted, token: str, visit: Curating) -> Response:
     with visit.write() as session:

@@ -13,6 +13,7 @@ def upgrade() -> None:
         sa.Column("role", sa.Text, nullable=False),
         sa.Column("subject", sa.Text, unique=True),
         sa.Column("created", sa.Text, nullable=False),
+        sa.Column("disabled", sa.Text),
     )
     op.create_table(
         "token",
@@ -67,7 +68,6 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
         sa.Column("body_hash", sa.Text, nullable=False),
-        sa.Column("key", sa.Text),
         sa.Column("seed", sa.BigInteger, nullable=False),
         sa.Column("accounts", sa.Text, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
@@ -81,10 +81,15 @@ def upgrade() -> None:
         sa.Column("lease", sa.Text),
         sa.Column("release", sa.Text),
         sa.Column("problem", sa.Text),
-        sa.UniqueConstraint("member", "key", name="one_job_a_key"),
     )
     op.create_index("jobs_by_state", "job", ["state", "created"])
     op.create_index("jobs_by_body", "job", ["table", "version", "body_hash"])
+    op.create_table(
+        "request_key",
+        sa.Column("member", sa.Text, sa.ForeignKey("member.name"), primary_key=True),
+        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("job", sa.Text, sa.ForeignKey("job.id"), nullable=False),
+    )
     op.create_table(
         "release",
         sa.Column("id", sa.Text, primary_key=True),
