@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -81,14 +80,15 @@ def _run(settings: Settings, folder: Path | None, ending: Ending) -> None:
 def worker(config: Config = None, database: Place = None) -> None:
     """Run jobs of a server, in this process, until stopped. Start as many as there is room for."""
     from frith.server.crew import run_worker
+    from frith.server.ending import Ending
     from frith.server.logs import set_up_logs
 
     settings = read_settings(config, database=database)
     set_up_logs()
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    run_worker(settings, stop)
+    with Ending() as ending:
+        ending.pass_on(stop.set)
+        run_worker(settings, stop)
 
 
 def read_settings(config: Path | None, **given: Any) -> Settings:

@@ -1,4 +1,4 @@
-"""How a server is told to end: SIGTERM or ctrl-C, and the same again to hurry."""
+"""How a server or a worker is told to end: SIGTERM or ctrl-C, and the same again to hurry."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ending:
         self._tell()
 
     def pass_on(self, tell: Callable[[], None]) -> None:
-        """Call `tell` whenever the server is asked to end, and now if it was."""
+        """Call `tell` whenever the end is asked for, and now if it was."""
         self._tell = tell
         if self.wanted:
             tell()
