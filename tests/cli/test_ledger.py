@@ -3,6 +3,7 @@
 import json
 
 from frith import Budget, Ledger
+from frith.store import Database
 
 
 def test_a_ledger_is_created_with_its_budget(run, tmp_path):
@@ -55,3 +56,37 @@ def test_an_infinite_budget_is_refused(run, tmp_path):
     result = run("ledger", "create", tmp_path / "x", "--epsilon", "inf", code=2)
     assert "finite" in result.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_an_account_that_is_not_there_is_answered_with_those_that_are(run, tmp_path):
+    path = tmp_path / "server.db"
+    for number in range(12):
+        Ledger.create(path, epsilon=1, account=f"census/{number:02}")
+    for command in (
+        ["show"],
+        ["raise", "--epsilon", 2],
+        ["charge", "--epsilon", 1, "--purpose", "x"],
+    ):
+        said = run("ledger", command[0], path, *command[1:], code=2).stderr
+        assert "no account 'table'; it has 'census/00', 'census/01'" in said
+        assert said.strip().endswith("'census/09' and 2 more")
+    assert "epsilon=1" in run("ledger", "show", path, "--account", "census/11").stdout
+
+
+def test_a_ledger_without_accounts_says_so(run, tmp_path):
+    Database(tmp_path / "server.db").upgrade()
+    said = run("ledger", "show", tmp_path / "server.db", code=2).stderr
+    assert said.strip().endswith("no account 'table'; it has none yet")
+
+
+def test_the_servers_variable_says_where_the_ledger_is(run, tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "server.db", epsilon=1)
+    other = Ledger.create(tmp_path / "other.db", epsilon=1)
+    assert "LEDGER" in run("ledger", "show", code=2).stderr
+    monkeypatch.setenv("FRITH_DATABASE", str(ledger.path))
+    run("ledger", "charge", "--epsilon", "1/4", "--purpose", "lost with a backup")
+    run("ledger", "raise", "--epsilon", 2)
+    assert "lost with a backup" in run("ledger", "show").stdout
+    assert "lost with a backup" in run("ledger", "export").stdout
+    assert "3 entries" in run("ledger", "verify").stdout
+    assert "1 entries" in run("ledger", "verify", other.path).stdout

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Keep a table's budget.")
 Place = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="A ledger file, or the URL of a database.")
+    str,
+    typer.Argument(
+        metavar="LEDGER",
+        envvar="FRITH_DATABASE",
+        help="A ledger file, or the URL of a database. A variable shows in no process list.",
+    ),
 ]
 Account = Annotated[str, typer.Option(help="The account; a server names it after the table.")]
 

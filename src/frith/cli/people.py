@@ -40,7 +40,10 @@ def add(
     """Add a curator or an analyst."""
     from frith.server import members as service
 
-    with _context(config, database) as context, context.database.write() as session:
+    with (
+        _context(config, database, make=True) as context,
+        context.database.write() as session,
+    ):
         service.add_member(context, session, name, role.value, subject)
     say(f"{name} is a member now; give them a token with `frith token create {name}`")
 
@@ -128,10 +131,10 @@ def revoke(
 
 
 @contextmanager
-def _context(config: Any, database: str | None) -> Iterator[Context]:
+def _context(config: Any, database: str | None, *, make: bool = False) -> Iterator[Context]:
     from frith.server.serve import open_context
 
-    context = open_context(read_settings(config, database=database))
+    context = open_context(read_settings(config, database=database), make=make)
     try:
         yield context
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from frith.cli.console import err, say_note
 
 if TYPE_CHECKING:
     from frith.server.context import Context
+    from frith.server.ending import Ending
     from frith.server.settings import Settings
 
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
@@ -28,6 +28,10 @@ Place = Annotated[
         "FRITH_DATABASE says the same, and shows in no process list.",
     ),
 ]
+_EXPOSED = (
+    "others can reach this address, and tokens would travel in the clear: put a proxy with TLS in "
+    "front and set secure_cookies, or set tls_certificate and tls_key."
+)
 
 
 def serve(
@@ -51,32 +55,40 @@ def serve(
     them a token with `frith token create`. Every setting of the file can also be a variable:
     FRITH_PORT=80. The log goes to stderr, one JSON object a line.
     """
-    from frith.server.logs import set_up_logs
-    from frith.server.serve import open_context
-    from frith.server.serve import serve as run
+    from frith.server.ending import Ending
 
     given = {"database": database, "host": host, "port": port, "workers": workers}
-    with _demo_folder(demo) as folder:
+    with Ending() as ending, _demo_folder(demo) as folder:
         if folder is not None:
             given["database"] = str(folder / "server.db")
-        settings = read_settings(config, **given)
-        set_up_logs()
+        _run(read_settings(config, **given), folder, ending)
+
+
+def _run(settings: Settings, folder: Path | None, ending: Ending) -> None:
+    from frith.server.logs import set_up_logs
+    from frith.server.serve import is_exposed, listening, open_context, serve
+
+    set_up_logs()
+    with listening(settings) as sockets:
+        if is_exposed(settings):
+            say_note(_EXPOSED)
         context = open_context(settings)
         _say_where(context, folder)
-        run(context)
+        serve(context, sockets, ending)
 
 
 def worker(config: Config = None, database: Place = None) -> None:
     """Run jobs of a server, in this process, until stopped. Start as many as there is room for."""
     from frith.server.crew import run_worker
+    from frith.server.ending import Ending
     from frith.server.logs import set_up_logs
 
     settings = read_settings(config, database=database)
     set_up_logs()
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    run_worker(settings, stop)
+    with Ending() as ending:
+        ending.pass_on(stop.set)
+        run_worker(settings, stop)
 
 
 def read_settings(config: Path | None, **given: Any) -> Settings:

@@ -14,6 +14,8 @@ from frith.ledger.book import BUDGET, Book, Receipt, State, Verification
 from frith.privacy.budget import Budget
 from frith.store.database import Database, url_of
 
+_NAMED = 10  # accounts that an error names
+
 
 class Ledger:
     """One account of a ledger, by the path of its file or the URL of its PostgreSQL database.
@@ -56,6 +58,7 @@ class Ledger:
     def set_budget(self, epsilon: object) -> None:
         """Another total, for the same delta; the change is an entry of its own."""
         with self._book(write=True) as book:
+            self._state(book)
             book.set_budget(self.account, epsilon)
 
     @property
@@ -103,7 +106,9 @@ class Ledger:
     def _state(self, book: Book) -> State:
         found = book.find(self.account)
         if not found:
-            raise ValueError(f"the ledger {self} has no account {self.account!r}")
+            raise ValueError(
+                f"the ledger {self} has no account {self.account!r}; {_listed(book.accounts())}"
+            )
         return found[self.account]
 
     @contextmanager
@@ -115,6 +120,14 @@ class Ledger:
 
     def __str__(self) -> str:
         return str(_database(self.place))
+
+
+def _listed(accounts: list[str]) -> str:
+    """Which accounts there are, as far as they fit in a line."""
+    if not accounts:
+        return "it has none yet"
+    more = f" and {len(accounts) - _NAMED} more" if len(accounts) > _NAMED else ""
+    return f"it has {', '.join(map(repr, accounts[:_NAMED]))}{more}"
 
 
 def _database(place: str | Path) -> Database:

@@ -18,6 +18,7 @@ from typing import Any
 import structlog
 
 from frith.server.context import Context
+from frith.server.ending import Ending
 from frith.server.logs import set_up_logs
 from frith.server.settings import Settings
 from frith.server.worker import Worker
@@ -25,14 +26,15 @@ from frith.store import Database
 
 log = structlog.get_logger("frith.server")
 _LOOK_SECONDS = 0.5
+_GLANCE_SECONDS = 0.05
 _GRACE_SECONDS = 20
 
 
 class Crew:
     """Keeps some worker processes running while it is entered."""
 
-    def __init__(self, settings: Settings):
-        self._settings = settings
+    def __init__(self, settings: Settings, ending: Ending):
+        self._settings, self._ending = settings, ending
         self._workers: list[subprocess.Popen[bytes]] = []
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._keep_running, daemon=True)
@@ -54,12 +56,14 @@ class Crew:
         for worker in self._workers:
             worker.stdin.close()  # type: ignore[union-attr]
         until = time.monotonic() + _GRACE_SECONDS
+        while self._some_run() and time.monotonic() < until and not self._ending.hurried:
+            time.sleep(_GLANCE_SECONDS)
         for worker in self._workers:
-            try:
-                worker.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.wait()
+            worker.kill()
+            worker.wait()
+
+    def _some_run(self) -> bool:
+        return any(worker.poll() is None for worker in self._workers)
 
     def _keep_running(self) -> None:
         while not self._stopping.wait(_LOOK_SECONDS):
@@ -96,7 +100,8 @@ def main() -> None:
     """A worker of a crew."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the server, which tells us
+    for number in (signal.SIGTERM, signal.SIGINT):  # for the server, which tells us
+        signal.signal(number, signal.SIG_IGN)
     settings = Settings(**json.loads(sys.stdin.buffer.readline()))
     set_up_logs()
     stop = threading.Event()

@@ -29,6 +29,8 @@ class Settings:
     tls_key: str = ""
     secure_cookies: bool = False
     """Send cookies over TLS only; set it behind a proxy that ends TLS."""
+    trusted_proxies: str = ""
+    """Addresses whose word is taken for where a request comes from, with commas between them."""
     token_days: int = 90
     session_hours: int = 8
     lease_seconds: float = 15

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -92,6 +93,8 @@ class Database:
 
     def check(self) -> None:
         """Raise where this is no database of frith; bring an older one up to date."""
+        if self.file is not None and not self.file.is_file():
+            raise SourceError(f"there is no database at {self}; name the one to use")
         version = self.version
         if version is None:
             raise FormatError(f"{self} is not a frith ledger")
@@ -150,6 +153,7 @@ def _make_engine(url: URL, *, writes: bool) -> Engine:
         connect_args={"timeout": _WAIT_SECONDS} if is_sqlite else {},
     )
     if is_sqlite:
+        event.listen(engine, "do_connect", lambda *_: make_private(Path(url.database or "")))
         event.listen(engine, "connect", _prepare_sqlite)
         begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
@@ -158,6 +162,12 @@ def _make_engine(url: URL, *, writes: bool) -> Engine:
         event.listen(engine, "checkin", _note_time)
         event.listen(engine, "checkout", _check_rested)
     return engine
+
+
+def make_private(file: Path) -> None:
+    """Make a file that is not there yet, for its owner alone; SQLite's files beside it follow it."""
+    with contextlib.suppress(OSError):  # it is there, or opening it will say what is wrong
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
