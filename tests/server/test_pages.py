@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 
@@ -14,6 +15,7 @@ from starlette.testclient import TestClient
 from frith import Forest
 from frith.learners import BY_NAME
 from frith.server import members, tables
+from frith.server.context import stamp
 from frith.server.pages.render import STATIC
 from frith.server.sample import ANALYST
 from frith.server.sessions import COOKIE
@@ -628,6 +630,23 @@ def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):
         assert set(seen) == done
         last = check(person.get(f"{start}?before={seen[-1]}")).text
         assert "Nothing was asked before that" in last
+
+
+def test_how_long_a_job_took_is_for_curators_alone(house, curator, analyst):
+    job = analyst.train(house)
+    start = house.clock.time
+    times = [stamp(start + timedelta(seconds=s)) for s in (1, 4.2)]
+    house.change_job(job, started=times[0], finished=times[1])
+    text = check(curator.get("/curate/jobs")).text
+    assert ">took</th>" in text
+    assert ">3.2 s</td>" in text
+    for path in ("/", "/jobs", f"/jobs/{job}", f"/jobs/{job}/state", f"/tables/{house.table}",
+                 f"/forests/{job}"):  # fmt: skip
+        assert not re.search(r"\btook\b|3\.2 s", analyst.get(path).text), path
+    answers = [house.analyst.get(f"/v1/{path}").text for path in ("jobs", f"jobs/{job}", "forests")]
+    assert not [a for a in answers if any(time in a for time in times)]
+    house.set(deliver_every=3600)
+    assert "3.2 s" not in Browser(house, house.sample.curator_token).get("/curate/jobs").text
 
 
 def test_passwords_in_sources_are_masked(house, curator):
