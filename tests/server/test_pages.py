@@ -480,6 +480,11 @@ def test_a_random_decision_forest_takes_a_batch(house, analyst):
     assert "Updated forest" in check(analyst.get(f"/forests/{updated}")).text
     wrong = analyst.post(f"/forests/{forest}/updates", status=404, batch="none", epsilon="1")
     assert "no such batch" in wrong.text
+    for name, batch, text in ((forest, "none", "no such batch"), (updated, "later", "already"),
+                              (analyst.train(house, learner="id3"), "later", "random-decision")):  # fmt: skip
+        quote = analyst.get(f"/forests/{name}/quote?epsilon=1&batch={batch}").json()
+        assert not quote["granted"]
+        assert text in quote["text"]
 
 
 def test_a_result_is_held_back_until_its_time(house, analyst):

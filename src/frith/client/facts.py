@@ -41,6 +41,8 @@ class TableInfo(Said):
     version: int
     policy: Mapping[str, Any] = field(repr=False)
     renewal: str | None = field(repr=False)
+    learner: str = field(repr=False)
+    """Of a request that names none."""
     domain: Domain = field(repr=False)
     batches: tuple[str, ...]
     source: str | None = field(repr=False)

@@ -31,10 +31,16 @@ class BudgetAsked(Asking):
 
 
 class ForestAsked(BudgetAsked):
-    learner: Annotated[str, Field(max_length=40)] = Field("forest", examples=["forest"])
+    learner: Annotated[str, Field(max_length=40)] | None = Field(
+        None, examples=["forest"], description="Else the table's; see GET /v1/tables/{table}."
+    )
     parameters: dict[str, Scalar] = Field(
         default={}, max_length=40, description="The learner's own; see GET /v1/learners."
     )
+
+
+class FurtherQuoteAsked(BudgetAsked):
+    batch: Name | None = Field(None, description="For an update with it; without, for a score.")
 
 
 class ScoreAsked(BudgetAsked):
@@ -179,6 +185,7 @@ class TableSaid(Said):
     version: int
     policy: dict[str, Any]
     renewal: str | None
+    learner: str = Field(description="Of a request that names none.")
     domain: dict[str, Any]
     batches: list[dict[str, Any]]
     source: str | None = Field(None, description="For curators, without passwords.")

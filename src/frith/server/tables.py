@@ -27,6 +27,7 @@ from frith.server.schema import Batch, Grant, Member, RegisteredTable
 from frith.server.settings import PREFIX
 from frith.server.spending import open_accounts, set_budgets
 
+_FLAGSHIP = "forest"
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _PASSWORD = re.compile(
     r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
@@ -54,6 +55,12 @@ class View:
     @property
     def name(self) -> str:
         return self.table.name
+
+    @property
+    def learner(self) -> str:
+        """The learner of a request that names none: the flagship where it is allowed."""
+        allowed = self.policy.learners
+        return _FLAGSHIP if _FLAGSHIP in allowed else allowed[0]
 
     def check_reach(self, attributes: Sequence[str]) -> None:
         """Refuse what needs attributes that the grant does not give, perhaps not any more."""

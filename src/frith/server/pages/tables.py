@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy.orm import Session
 
+from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.server import jobs, spending, tables
 from frith.server.pages import words
@@ -57,7 +58,16 @@ def quote(
     """What the form would cost."""
     with visit.read() as session:
         view = tables.see(session, table, visit.member)
-        return JSONResponse(price(visit, session, view, epsilon, delta, learner))
+        return JSONResponse(_price(visit, session, view, epsilon, delta, learner))
+
+
+def _price(
+    visit: Visit, session: Session, view: View, epsilon: str, delta: str, learner: str = ""
+) -> dict[str, Any]:
+    def check(budget: Budget) -> None:
+        view.policy.check(learner or None, budget)
+
+    return price(visit, session, view, epsilon, delta, check)
 
 
 def own_account(visit: Visit, session: Session, view: View) -> words.Account:
@@ -72,10 +82,10 @@ def slider(view: View) -> dict[str, Any]:
 
 
 def _ask(visit: Visit, table: str, kind: str, sent: Sent) -> Job:
-    learner = sent.text("learner", "forest")
     budget = read_budget(sent.text("epsilon"), sent.text("delta") or "0")
     with visit.write() as session:
         view = tables.see(session, table, visit.member)
+        learner = sent.text("learner") or view.learner
         parameters = read_parameters(learner, sent)
         asked = ask_to_train(kind, learner, budget, parameters, view.domain)
         view.policy.check(learner, budget)
@@ -94,7 +104,7 @@ def _table_page(
             "account": own_account(visit, session, view),
             "jobs": [jobs.describe(visit.context, session, job) for job in found],
             "batches": tables.list_batches(session, table),
-            "price": price(visit, session, view, epsilon, sent.text("delta")),
+            "price": _price(visit, session, view, epsilon, sent.text("delta")),
         }
     return visit.show(
         "table.html",
