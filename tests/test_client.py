@@ -318,7 +318,9 @@ def test_an_update_adds_a_batch_under_a_budget_of_its_own(asked):
     assert (more.n_trees, more.random_state) == (3, 0)
     assert np.array_equal(more.forest_.trees.attribute, model.forest_.trees.attribute)
     assert more.forest_.guarantee.epsilon == 1
-    assert database.budget(table).spent == 1
+    budget = database.budget(table)
+    assert (budget.spent, budget.batches["later"].spent, budget.batches["later"].left) == (1, 1, 3)
+    assert f"{table}+later/{database.member.name}: epsilon 1.0 of 4.0 spent" in str(budget)
     with pytest.raises(RemoteError, match="no such batch"):
         database.update(model, "never", epsilon=1)
 
@@ -616,6 +618,8 @@ def test_a_curator_sees_what_everybody_spent(host, curator):
     assert budget.whole.spent == 1
     assert [a.spent for a in budget.analysts] == [1]
     assert f"{table}: epsilon 1.0 of 4.0 spent" in str(budget)
+    assert budget.batches["later"].whole.left == 4
+    assert f"{table}+later: epsilon 0.0 of 4.0 spent" in str(budget)
     assert any(m.name == "carla" for m in curator.members())
 
 

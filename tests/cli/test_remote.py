@@ -146,6 +146,7 @@ def test_a_budget_and_a_quote_are_told(remote, tmp_path):
     train(remote, tmp_path / "f.json")
     facts = json.loads(remote("budget", remote.table, "--json").stdout)
     assert (facts["spent"], facts["left"], facts["unit"]) == ("1.0", "3.0", "epsilon")
+    assert facts["batches"]["later"]["left"] == "4.0"
 
 
 @pytest.mark.parametrize("what", [

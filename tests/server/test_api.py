@@ -581,6 +581,28 @@ def test_a_lower_budget_reaches_accounts_of_batches_too(house):
     assert "no budget left" in refused(answer, "over_budget")
 
 
+def test_the_budget_of_a_disjoint_batch_is_told(house):
+    forest = house.train(epsilon="1")["id"]
+    source = str(house.folder / "later.parquet")
+    shared = {"name": "shared", "source": source, "disjoint": False}
+    said(house.curator.post(f"/v1/tables/{house.table}/batches", json=shared), 201)
+    bea = house.add("bea", to=house.table, epsilon="3")
+    asked = {"epsilon": "0.5", "batch": "later"}
+    said(house.analyst.post(f"/v1/forests/{forest}/updates", json=asked), 202)
+    path = f"/v1/tables/{house.table}/budget"
+    for person, total, held in ((house.analyst, "40.0", "0.5"), (bea, "3.0", "0.0")):
+        [batch] = said(person.get(path))["batches"]
+        assert (batch["batch"], batch["own"]["total"], batch["own"]["held"]) == (
+            "later",
+            total,
+            held,
+        )
+        assert batch["own"]["name"] == f"{house.table}+later/{person.name}"
+        assert batch["whole"] is None
+    [batch] = said(house.curator.get(path))["batches"]
+    assert (batch["whole"]["total"], batch["whole"]["held"]) == ("40.0", "0.5")
+
+
 def test_a_policy_keeps_its_delta_and_its_renewal(house):
     for change in ({"delta": "1e-6"}, {"renewal_days": 30}):
         answer = house.curator.put(

@@ -478,6 +478,8 @@ def test_a_random_decision_forest_takes_a_batch(house, analyst):
     updated = job_of(analyst.post(f"/forests/{forest}/updates", batch="later", epsilon="1"))
     house.work()
     assert "Updated forest" in check(analyst.get(f"/forests/{updated}")).text
+    text = check(analyst.get(f"/tables/{house.table}")).text
+    assert "has a budget of its own. 2% is spent: you can still ask for epsilon 39 in all." in text
     wrong = analyst.post(f"/forests/{forest}/updates", status=404, batch="none", epsilon="1")
     assert "no such batch" in wrong.text
     for name, batch, text in ((forest, "none", "no such batch"), (updated, "later", "already"),

@@ -171,10 +171,19 @@ class AccountSaid(Said):
     left_epsilon: float
 
 
+class BatchBudgetSaid(Said):
+    """The budget of a batch whose people are nowhere else."""
+
+    batch: str
+    own: AccountSaid
+    whole: AccountSaid | None = Field(None, description="For curators.")
+
+
 class BudgetSaid(Said):
     table: str
     own: AccountSaid
     renewal: str | None
+    batches: list[BatchBudgetSaid] = Field(description="Those with a budget of their own.")
     whole: AccountSaid | None = Field(None, description="For curators.")
     analysts: list[AccountSaid] | None = Field(None, description="For curators.")
 

@@ -181,7 +181,7 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
     table.policy = json.dumps(policy.to_json())
     view = View(table, domain_of(table), policy)
     caps = {g.member: g.epsilon for g in list_grants(session, name)}
-    set_budgets(context, session, view, caps, _disjoint(session, name))
+    set_budgets(context, session, view, caps, list_disjoint(session, name))
 
 
 def raise_version(session: Session, name: str) -> int:
@@ -222,7 +222,7 @@ def list_batches(session: Session, table: str) -> list[Batch]:
     return list(session.scalars(query))
 
 
-def _disjoint(session: Session, table: str) -> list[str]:
+def list_disjoint(session: Session, table: str) -> list[str]:
     """The batches with accounts of their own."""
     return [b.name for b in list_batches(session, table) if b.disjoint]
 
@@ -250,7 +250,7 @@ def grant(
     session.add(given)
     session.flush()
     view = View(found, domain, policy)
-    set_budgets(context, session, view, {member: epsilon}, _disjoint(session, table))
+    set_budgets(context, session, view, {member: epsilon}, list_disjoint(session, table))
     return given
 
 

@@ -49,7 +49,7 @@ def quote(
     ctx: typer.Context,
     epsilon: Epsilon,
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="For a forest: a table's name.")
+        str | None, typer.Argument(metavar="TABLE", help="For a forest: a table's name.")
     ] = None,
     delta: Delta = "0",
     learner: How = None,

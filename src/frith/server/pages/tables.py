@@ -70,8 +70,12 @@ def _price(
     return price(visit, session, view, epsilon, delta, check)
 
 
-def own_account(visit: Visit, session: Session, view: View) -> words.Account:
-    return words.Account(spending.states(visit.context, session, view, visit.member.name)[1])
+def own_account(
+    visit: Visit, session: Session, view: View, batch: str | None = None
+) -> words.Account:
+    """The visitor's own; `batch` is one with accounts of its own."""
+    _, own = spending.states(visit.context, session, view, visit.member.name, batch)
+    return words.Account(own)
 
 
 def slider(view: View) -> dict[str, Any]:
@@ -103,7 +107,10 @@ def _table_page(
             "view": view,
             "account": own_account(visit, session, view),
             "jobs": [jobs.describe(visit.context, session, job) for job in found],
-            "batches": tables.list_batches(session, table),
+            "batches": [
+                (b.name, own_account(visit, session, view, b.name) if b.disjoint else None)
+                for b in tables.list_batches(session, table)
+            ],
             "price": _price(visit, session, view, epsilon, sent.text("delta")),
         }
     return visit.show(

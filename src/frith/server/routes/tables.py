@@ -142,12 +142,19 @@ def withdraw(table: str, member: str, caller: Called) -> None:
 
 @router.get("/tables/{table}/budget")
 def get_budget(table: str, caller: Called) -> d.BudgetSaid:
-    """What you have spent on a table and what you have left; curators see everybody's."""
+    """What you have spent on a table and its batches and what you have left; curators see all."""
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
         whole, own = spending.states(caller.context, session, view, caller.member.name)
         said = d.BudgetSaid(
-            table=table, own=_account(own), renewal=view.policy.renewal, whole=None, analysts=None
+            table=table,
+            own=_account(own),
+            renewal=view.policy.renewal,
+            batches=[
+                _batch(session, view, caller, b) for b in tables.list_disjoint(session, table)
+            ],
+            whole=None,
+            analysts=None,
         )
         if caller.member.is_curator:
             analysts = spending.analyst_states(caller.context, session, view)
@@ -237,6 +244,12 @@ def _grant(given: Grant) -> d.GrantSaid:
     return d.GrantSaid(
         table=given.table, member=given.member, columns=columns, epsilon=given.epsilon
     )
+
+
+def _batch(session: Any, view: tables.View, caller: Caller, batch: str) -> d.BatchBudgetSaid:
+    whole, own = spending.states(caller.context, session, view, caller.member.name, batch)
+    shown = _account(whole) if caller.member.is_curator else None
+    return d.BatchBudgetSaid(batch=batch, own=_account(own), whole=shown)
 
 
 def _account(state: State) -> d.AccountSaid:
