@@ -237,6 +237,16 @@ def test_a_quote_is_what_training_costs(asked):
     assert str(refused) == refused.refusal
 
 
+def test_without_a_learner_it_is_one_that_the_table_allows(asked, curator):
+    table, database = asked
+    assert database.table(table).learner == "forest"
+    curator.set_policy(table, learners=["id3", "gini"])
+    assert database.table(table).learner == "id3"
+    assert database.quote(table, 1).cost == 1
+    for ask in (database.train, database.dry_run):
+        assert type(ask(table, epsilon=1)) is BY_NAME["id3"]
+
+
 @pytest.mark.parametrize("learner", BY_NAME)
 def test_every_learner_comes_back_as_its_own_class(asked, learner):
     table, database = asked
@@ -308,9 +318,23 @@ def test_an_update_adds_a_batch_under_a_budget_of_its_own(asked):
     assert (more.n_trees, more.random_state) == (3, 0)
     assert np.array_equal(more.forest_.trees.attribute, model.forest_.trees.attribute)
     assert more.forest_.guarantee.epsilon == 1
-    assert database.budget(table).spent == 1
+    budget = database.budget(table)
+    assert (budget.spent, budget.batches["later"].spent, budget.batches["later"].left) == (1, 1, 3)
+    assert f"{table}+later/{database.member.name}: epsilon 1.0 of 4.0 spent" in str(budget)
     with pytest.raises(RemoteError, match="no such batch"):
         database.update(model, "never", epsilon=1)
+
+
+def test_scores_and_updates_have_quotes(asked):
+    table, database = asked
+    model = database.train(table, "random-decision", epsilon=1, n_trees=3)
+    score = database.quote_score(model, epsilon="0.5")
+    assert (score.cost, score.left, score.left_after) == (Fraction(1, 2), 3, Fraction(5, 2))
+    update = database.quote_update(model.remote_id_, "later", epsilon=4)
+    assert (update.granted, update.left, update.left_after) == (True, 4, 0), "the batch's own"
+    with pytest.raises(RemoteError, match="no such batch"):
+        database.quote_update(model, "never", epsilon=1)
+    assert database.budget(table).spent == 1
 
 
 def test_without_waiting_there_is_a_job(host, asked):
@@ -594,6 +618,8 @@ def test_a_curator_sees_what_everybody_spent(host, curator):
     assert budget.whole.spent == 1
     assert [a.spent for a in budget.analysts] == [1]
     assert f"{table}: epsilon 1.0 of 4.0 spent" in str(budget)
+    assert budget.batches["later"].whole.left == 4
+    assert f"{table}+later: epsilon 0.0 of 4.0 spent" in str(budget)
     assert any(m.name == "carla" for m in curator.members())
 
 

@@ -128,6 +128,15 @@ def test_the_height_goes_by_the_learners_own_name(remote, tmp_path):
     )
 
 
+def test_without_a_learner_it_is_one_that_the_table_allows(remote, curator, tmp_path):
+    curator("policy", remote.table, "--learner", "gini", "--learner", "id3")
+    remote("quote", remote.table, "--epsilon", 1)
+    for command in ("train", "dry-run"):
+        remote(command, remote.table, "--epsilon", 1, "--height", 2, "-o", tmp_path / "f.json")
+        job = json.loads(remote("jobs", "--json").stdout)[0]["request"]
+        assert (job["learner"], job["parameters"]["depth"]) == ("gini", 2)
+
+
 def test_a_budget_and_a_quote_are_told(remote, tmp_path):
     assert "4.0 left" in remote("budget", remote.table).stdout
     said = remote("quote", remote.table, "--epsilon", "1/3").stdout
@@ -137,6 +146,15 @@ def test_a_budget_and_a_quote_are_told(remote, tmp_path):
     train(remote, tmp_path / "f.json")
     facts = json.loads(remote("budget", remote.table, "--json").stdout)
     assert (facts["spent"], facts["left"], facts["unit"]) == ("1.0", "3.0", "epsilon")
+    assert facts["batches"]["later"]["left"] == "4.0"
+
+
+@pytest.mark.parametrize("what", [
+    (), ("t", "--forest", "f"), ("t", "--batch", "b"), ("--batch", "b"),
+    ("--forest", "f", "--learner", "gini"),
+])  # fmt: skip
+def test_a_quote_is_of_one_thing(remote, what):
+    assert "say what to price" in remote("quote", *what, "--epsilon", 1, code=2).stderr
 
 
 def test_over_budget_is_kind_and_exits_with_3(remote, tmp_path):
@@ -196,6 +214,10 @@ def test_an_interrupt_says_how_to_come_back(host, remote, tmp_path, monkeypatch)
 def test_scores_and_updates(remote, tmp_path):
     train(remote, tmp_path / "f.json")
     [id] = ids_of(remote)
+    quoted = ("quote", "--forest", id, "--epsilon", 1)
+    assert "costs epsilon 1.0 of the 3.0" in remote(*quoted).stdout
+    assert "costs epsilon 1.0 of the 4.0" in remote(*quoted, "--batch", "later").stdout
+    assert "no such batch" in remote(*quoted, "--batch", "never", code=2).stderr
     assert "accuracy" in remote("score", id, "--epsilon", 1).stdout
     score = json.loads(remote("score", id, "--epsilon", 1, "--json").stdout)
     assert score["labels"] == ["no", "yes"]

@@ -73,6 +73,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "domain": "0" * 64,
     },
     "POST /v1/forests/{forest}/predictions": {"records": [{}]},
+    "POST /v1/forests/{forest}/quotes": {"epsilon": "0.1"},
     "POST /v1/forests/{forest}/scores": {"epsilon": "0.1"},
     "POST /v1/forests/{forest}/updates": {"epsilon": "0.1", "batch": "later"},
     "POST /v1/jobs/{job}/cancel": {},

@@ -294,6 +294,8 @@ def test_an_update_is_charged_to_the_batch_only_where_it_is_disjoint(house, disj
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=body), 201)
     forest = house.train(epsilon="1")["id"]
     path, asked = f"/v1/forests/{forest}/updates", {"epsilon": "0.5", "batch": "next"}
+    quote = said(house.analyst.post(f"/v1/forests/{forest}/quotes", json=asked))
+    assert (quote["cost"], quote["left"]) == ("0.5", "40.0" if disjoint else "39.0")
     refused(house.analyst.post(path, json=asked | {"batch": "nothing"}), "not_found")
     job = said(house.analyst.post(path, json=asked), 202)
     house.work()
@@ -308,6 +310,57 @@ def test_an_update_is_charged_to_the_batch_only_where_it_is_disjoint(house, disj
         assert updated["guarantee"]["epsilon"] == "1.5"
         assert house.spent(house.table) == house.spent(house.own) == (F("1.5"), 0)
         assert house.spent(batch) == (0, 0)
+
+
+def test_a_quote_of_a_score_is_what_the_score_costs(house):
+    forest = house.train(epsilon="1")["id"]
+    path = f"/v1/forests/{forest}"
+    quote = said(house.analyst.post(f"{path}/quotes", json={"epsilon": "0.5"}))
+    assert (quote["granted"], quote["cost"], quote["left_after"]) == (True, "0.5", "38.5")
+    assert house.spent(house.own) == (1, 0), "a quote is free"
+    said(house.analyst.post(f"{path}/scores", json={"epsilon": "0.5"}), 202)
+    assert house.spent(house.own) == (1, F("0.5"))
+    quote = said(house.analyst.post(f"{path}/quotes", json={"epsilon": "40"}))
+    assert not quote["granted"]
+    assert "ask for at most epsilon 38.5" in quote["refusal"]
+
+
+def test_a_quote_is_refused_where_asking_would_be(house):
+    bea = house.add("bea", to=house.table)
+    forest, other = (
+        house.train(bea, **asked)["id"] for asked in ({}, {"learner": "id3", "parameters": {}})
+    )
+    update = {"epsilon": "0.9", "batch": "later"}
+    updated = said(bea.post(f"/v1/forests/{forest}/updates", json=update), 202)["id"]
+    refused(bea.post(f"/v1/forests/{updated}/quotes", json=update), "not_ready")
+    house.work()
+    for name, asked in (
+        (other, update),  # no random decision forest
+        (updated, update),  # it has the batch already
+        (forest, update | {"batch": "none"}),
+        (forest, update | {"epsilon": "0.001"}),
+        (forest, {"epsilon": "0.001"}),
+        (forest, {"epsilon": "1", "delta": "1e-9"}),
+        ("0" * 16, {"epsilon": "1"}),
+    ):
+        kind = "updates" if "batch" in asked else "scores"
+        quote = bea.post(f"/v1/forests/{name}/quotes", json=asked)
+        assert quote.status_code >= 400
+        assert quote.content == bea.post(f"/v1/forests/{name}/{kind}", json=asked).content
+    refused(house.analyst.post(f"/v1/forests/{forest}/quotes", json=update), "not_found")
+    with house.database.write() as session:
+        tables.grant(house.context, session, house.table, "bea", columns=["health"])
+    for asked in (update, {"epsilon": "1"}):
+        refused(bea.post(f"/v1/forests/{forest}/quotes", json=asked), "forbidden")
+
+
+def test_a_request_without_a_learner_gets_one_that_is_allowed(house):
+    table = house.register("few", learners=("gini", "id3"))
+    for name, learner in ((house.table, "forest"), (table, "gini")):
+        assert said(house.analyst.get(f"/v1/tables/{name}"))["learner"] == learner
+        said(house.analyst.post(f"/v1/tables/{name}/quotes", json={"epsilon": "1"}))
+        job = said(house.analyst.post(f"/v1/tables/{name}/forests", json={"epsilon": "1"}), 202)
+        assert job["request"]["learner"] == learner
 
 
 def test_a_batch_is_added_to_a_forest_once(house):
@@ -576,6 +629,28 @@ def test_a_lower_budget_reaches_accounts_of_batches_too(house):
     said(house.curator.put(f"/v1/tables/{house.table}/policy", json=policy))
     answer = house.analyst.post(path, json={"epsilon": "0.5", "batch": "later"})
     assert "no budget left" in refused(answer, "over_budget")
+
+
+def test_the_budget_of_a_disjoint_batch_is_told(house):
+    forest = house.train(epsilon="1")["id"]
+    source = str(house.folder / "later.parquet")
+    shared = {"name": "shared", "source": source, "disjoint": False}
+    said(house.curator.post(f"/v1/tables/{house.table}/batches", json=shared), 201)
+    bea = house.add("bea", to=house.table, epsilon="3")
+    asked = {"epsilon": "0.5", "batch": "later"}
+    said(house.analyst.post(f"/v1/forests/{forest}/updates", json=asked), 202)
+    path = f"/v1/tables/{house.table}/budget"
+    for person, total, held in ((house.analyst, "40.0", "0.5"), (bea, "3.0", "0.0")):
+        [batch] = said(person.get(path))["batches"]
+        assert (batch["batch"], batch["own"]["total"], batch["own"]["held"]) == (
+            "later",
+            total,
+            held,
+        )
+        assert batch["own"]["name"] == f"{house.table}+later/{person.name}"
+        assert batch["whole"] is None
+    [batch] = said(house.curator.get(path))["batches"]
+    assert (batch["whole"]["total"], batch["whole"]["held"]) == ("40.0", "0.5")
 
 
 def test_a_policy_keeps_its_delta_and_its_renewal(house):

@@ -56,6 +56,7 @@ EVERYBODY = {
     "GET /v1/forests/{forest}/picture.svg",
     "GET /v1/forests/{forest}/model.onnx",
     "POST /v1/forests/{forest}/predictions",
+    "POST /v1/forests/{forest}/quotes",
     "POST /v1/forests/{forest}/scores",
     "POST /v1/forests/{forest}/updates",
     "GET /v1/jobs",

@@ -1,6 +1,7 @@
 """Workers: what a job leaves behind when a worker dies, loses it, or cannot read the records."""
 
 import json
+import re
 import threading
 from collections import Counter
 
@@ -12,7 +13,7 @@ from frith.forest import Forest
 from frith.server import jobs, training
 from frith.server.context import Context
 from frith.server.journal import JobCurator, JournaledSource, pack, unpack
-from frith.server.members import get_member
+from frith.server.members import get_member, issue_token
 from frith.server.problems import FAILED, FAILED_FREE, Problem
 from frith.server.requests import TRAIN, ask_to_train, read_budget
 from frith.server.sample import fill
@@ -21,7 +22,7 @@ from frith.server.settings import Settings
 from frith.server.tables import see
 from frith.server.worker import Worker
 from frith.store import Database, StoreError
-from tests.server.conftest import QUICK, refused, said
+from tests.server.conftest import QUICK, Person, refused, said, shared_app
 
 LEVELS = {"learner": "gini", "parameters": {"depth": 4}, "epsilon": "1"}
 """A request of several passes."""
@@ -329,6 +330,24 @@ def test_the_same_request_twice_at_once_is_one_job(context):
         assert len(set(keyed)) == 1, keyed
     with context.database.read() as session:
         assert session.query(Job).count() == 8
+
+
+def test_metrics_say_how_long_jobs_took(context, house):
+    for epsilon, seconds in (("0.1", 3.25), ("0.2", 0.5)):
+        job = accept(context, epsilon)
+        with context.database.write() as session:
+            jobs.take(context, session, "w")
+        start(context, job)
+        house.clock.move(seconds=seconds)
+        with context.database.write() as session:
+            jobs.finish(context, session, job, "w", {})
+    accept(context, "0.3")
+    with context.database.write() as session:
+        token = issue_token(context, session, "carla").text
+    text = Person(shared_app(context), "carla", token).get("/metrics").text
+    assert 'frith_job_seconds_count{kind="train"} 2.0' in text
+    took = float(re.search(r'frith_job_seconds_sum{kind="train"} (\S+)', text)[1])
+    assert took == pytest.approx(3.75, abs=2e-3)
 
 
 def accept(context, epsilon, key=None, **parameters):

@@ -207,6 +207,8 @@ def read(s, forest):
 
 
 def score_and_update(s, forest):
+    for more in ({}, {"batch": "more"}, {"batch": "none"}):
+        s.call("ana", "POST", f"/v1/forests/{forest}/quotes", json={"epsilon": "1", **more})
     score = s.call("ana", "POST", f"/v1/forests/{forest}/scores", json={"epsilon": "1"})["id"]
     asked = {"epsilon": "1", "batch": "more"}
     updated = s.call("ana", "POST", f"/v1/forests/{forest}/updates", json=asked)["id"]

@@ -5,6 +5,7 @@ import http.server
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import jwt
@@ -32,11 +33,14 @@ class LocalIssuer:
 
     def __init__(self):
         self.keys, self.asked, self.broken = {}, [], False
+        self.answers = threading.Event()
+        self.answers.set()
         issuer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 issuer.asked.append(self.path)
+                issuer.answers.wait(10)
                 body = issuer.document(self.path)
                 self.send_response(404 if body is None else 200)
                 self.end_headers()
@@ -229,6 +233,64 @@ def test_keys_rotate(issuer):
     assert checker.subject(new) == "ana@example.org"
     assert is_refused(checker, old), "its key is gone"
     issuer.add("k1")
+
+
+def test_a_withdrawn_key_is_trusted_for_ten_minutes_at_most(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    token = issuer.token()
+    assert checker.subject(token) == "ana@example.org"
+    withdrawn = issuer.keys.pop("k1")
+    clock[0] = 599
+    assert checker.subject(token) == "ana@example.org"
+    clock[0] = 600
+    assert is_refused(checker, token)
+    issuer.keys["k1"] = withdrawn
+
+
+def test_old_keys_are_not_trusted_while_the_issuer_cannot_be_asked(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    token = issuer.token()
+    assert checker.subject(token) == "ana@example.org"
+    issuer.broken, clock[0] = True, 600
+    assert is_refused(checker, token)
+    asked = len(issuer.asked)
+    issuer.broken = False
+    assert is_refused(checker, token), "it was asked a moment ago"
+    assert len(issuer.asked) == asked
+    clock[0] = 660
+    assert checker.subject(token) == "ana@example.org"
+
+
+def test_a_slow_issuer_holds_up_nobody_whose_key_is_young(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    token, unknown = issuer.token(), issuer.token("k9", key=KINDS["RS256"](), alg="RS256")
+    assert checker.subject(token) == "ana@example.org"
+    asked, clock[0] = len(issuer.asked), 61
+    issuer.answers.clear()
+    with ThreadPoolExecutor(4) as pool:
+        looking = pool.submit(is_refused, checker, unknown)
+        while len(issuer.asked) == asked:
+            time.sleep(0.01)
+        others = [pool.submit(checker.subject, token), pool.submit(is_refused, checker, unknown)]
+        try:
+            assert [other.result(timeout=3) for other in others] == ["ana@example.org", True]
+            assert not looking.done()
+        finally:
+            issuer.answers.set()
+        assert looking.result()
+
+
+def test_old_keys_are_fetched_once_for_all_who_wait(issuer):
+    clock = [0.0]
+    checker = new_issuer(issuer, clock)
+    token = issuer.token()
+    with ThreadPoolExecutor(8) as pool:
+        for clock[0] in (0.0, 600.0):
+            assert set(pool.map(checker.subject, [token] * 8)) == {"ana@example.org"}
+    assert issuer.asked == ["/realm/.well-known/openid-configuration", "/realm/keys"] * 2
 
 
 def test_unknown_keys_make_no_storm_of_questions(issuer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 
@@ -14,6 +15,7 @@ from starlette.testclient import TestClient
 from frith import Forest
 from frith.learners import BY_NAME
 from frith.server import jobs, members, tables
+from frith.server.context import stamp
 from frith.server.pages.render import STATIC
 from frith.server.sample import ANALYST
 from frith.server.sessions import COOKIE
@@ -476,8 +478,15 @@ def test_a_random_decision_forest_takes_a_batch(house, analyst):
     updated = job_of(analyst.post(f"/forests/{forest}/updates", batch="later", epsilon="1"))
     house.work()
     assert "Updated forest" in check(analyst.get(f"/forests/{updated}")).text
+    text = check(analyst.get(f"/tables/{house.table}")).text
+    assert "has a budget of its own. 2% is spent: you can still ask for epsilon 39 in all." in text
     wrong = analyst.post(f"/forests/{forest}/updates", status=404, batch="none", epsilon="1")
     assert "no such batch" in wrong.text
+    for name, batch, text in ((forest, "none", "no such batch"), (updated, "later", "already"),
+                              (analyst.train(house, learner="id3"), "later", "random-decision")):  # fmt: skip
+        quote = analyst.get(f"/forests/{name}/quote?epsilon=1&batch={batch}").json()
+        assert not quote["granted"]
+        assert text in quote["text"]
 
 
 def test_a_result_is_held_back_until_its_time(house, analyst):
@@ -653,6 +662,23 @@ def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):
         assert set(seen) == done
         last = check(person.get(f"{start}?before={seen[-1]}")).text
         assert "Nothing was asked before that" in last
+
+
+def test_how_long_a_job_took_is_for_curators_alone(house, curator, analyst):
+    job = analyst.train(house)
+    start = house.clock.time
+    times = [stamp(start + timedelta(seconds=s)) for s in (1, 4.2)]
+    house.change_job(job, started=times[0], finished=times[1])
+    text = check(curator.get("/curate/jobs")).text
+    assert ">took</th>" in text
+    assert ">3.2 s</td>" in text
+    for path in ("/", "/jobs", f"/jobs/{job}", f"/jobs/{job}/state", f"/tables/{house.table}",
+                 f"/forests/{job}"):  # fmt: skip
+        assert not re.search(r"\btook\b|3\.2 s", analyst.get(path).text), path
+    answers = [house.analyst.get(f"/v1/{path}").text for path in ("jobs", f"jobs/{job}", "forests")]
+    assert not [a for a in answers if any(time in a for time in times)]
+    house.set(deliver_every=3600)
+    assert "3.2 s" not in Browser(house, house.sample.curator_token).get("/curate/jobs").text
 
 
 def test_passwords_in_sources_are_masked(house, curator):

@@ -119,26 +119,47 @@ class RemoteDatabase(Curating):
     # -- asking --------------------------------------------------------------------------------
 
     def quote(
-        self, table: str, epsilon: Any, delta: Any = 0, learner: str = "forest", **parameters: Any
+        self,
+        table: str,
+        epsilon: Any,
+        delta: Any = 0,
+        learner: str | None = None,
+        **parameters: Any,
     ) -> Quote:
         """What a forest would cost and what would be left. Free, and from public facts alone."""
         body = _forest_asked(learner, epsilon, delta, parameters)
         return Quote.read(self._wire.post("tables", table, "quotes", body=body, retry=True))
 
+    def quote_score(
+        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = 0
+    ) -> Quote:
+        """What a `score` would cost and what would be left. Free."""
+        return self._quote_further(forest, _amounts(epsilon, delta))
+
+    def quote_update(
+        self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = 0
+    ) -> Quote:
+        """What an `update` would cost and what would be left, on the account that it is charged to."""
+        return self._quote_further(forest, {**_amounts(epsilon, delta), "batch": batch})
+
+    def _quote_further(self, forest: PrivateForestClassifier | str, body: dict[str, Any]) -> Quote:
+        said = self._wire.post("forests", id_of(forest), "quotes", body=body, retry=True)
+        return Quote.read(said)
+
     @overload
     def train(
-        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
         key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ..., **parameters: Any,
     ) -> PrivateForestClassifier: ...  # fmt: skip
     @overload
     def train(
-        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
         key: str | None = ..., wait: Literal[False], progress: Progress = ..., **parameters: Any,
     ) -> Job: ...  # fmt: skip
     def train(
         self,
         table: str,
-        learner: str = "forest",
+        learner: str | None = None,
         *,
         epsilon: Any,
         delta: Any = 0,
@@ -151,7 +172,8 @@ class RemoteDatabase(Curating):
 
         Parameters
         ----------
-        table, learner : names from `tables()` and `learners()`
+        table, learner : names from `tables()` and `learners()`; without a learner it is "forest",
+            or the first that the table allows
         epsilon, delta : the budget, read exactly as written
         key : names the request, so that sending it again is the same request; random unless given
         wait : False returns the `Job` at once
@@ -167,18 +189,18 @@ class RemoteDatabase(Curating):
 
     @overload
     def dry_run(
-        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
         key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ..., **parameters: Any,
     ) -> PrivateForestClassifier: ...  # fmt: skip
     @overload
     def dry_run(
-        self, table: str, learner: str = ..., *, epsilon: Any, delta: Any = ...,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
         key: str | None = ..., wait: Literal[False], progress: Progress = ..., **parameters: Any,
     ) -> Job: ...  # fmt: skip
     def dry_run(
         self,
         table: str,
-        learner: str = "forest",
+        learner: str | None = None,
         *,
         epsilon: Any,
         delta: Any = 0,
@@ -305,10 +327,11 @@ class RemoteDatabase(Curating):
 
 
 def _forest_asked(
-    learner: str, epsilon: Any, delta: Any, parameters: dict[str, Any]
+    learner: str | None, epsilon: Any, delta: Any, parameters: dict[str, Any]
 ) -> dict[str, Any]:
     plain = {name: _plain(value) for name, value in parameters.items()}
-    return {"learner": learner, **_amounts(epsilon, delta), "parameters": plain}
+    named = {} if learner is None else {"learner": learner}
+    return {**named, **_amounts(epsilon, delta), "parameters": plain}
 
 
 def _amounts(epsilon: Any, delta: Any) -> dict[str, str]:

@@ -41,6 +41,8 @@ class TableInfo(Said):
     version: int
     policy: Mapping[str, Any] = field(repr=False)
     renewal: str | None = field(repr=False)
+    learner: str = field(repr=False)
+    """Of a request that names none."""
     domain: Domain = field(repr=False)
     batches: tuple[str, ...]
     source: str | None = field(repr=False)
@@ -83,15 +85,20 @@ class Account(Said):
     """The table's own account, for curators."""
     analysts: tuple[Account, ...] = ()
     """Everybody's, for curators."""
+    batches: Mapping[str, Account] = field(default_factory=dict)
+    """Yours of the batches that have a budget of their own, by their names."""
 
     AMOUNTS = ("epsilon", "delta", "total", "spent", "held", "left")
 
     @classmethod
     def read_budget(cls, said: Mapping[str, Any]) -> Self:
-        """One's own account of a table; for curators with everybody's beside it."""
-        others = [cls.read(account) for account in said.get("analysts") or ()]
-        whole = None if said.get("whole") is None else cls.read(said["whole"])
-        more = {"renewal": said["renewal"], "whole": whole, "analysts": tuple(others)}
+        """One's own account of a table or a batch; for curators with everybody's beside it."""
+        more = {
+            "renewal": said.get("renewal"),
+            "whole": None if said.get("whole") is None else cls.read(said["whole"]),
+            "analysts": tuple(cls.read(account) for account in said.get("analysts") or ()),
+            "batches": {b["batch"]: cls.read_budget(b) for b in said.get("batches", ())},
+        }
         return cls.read({**said["own"], **more})
 
     def __str__(self) -> str:
@@ -101,7 +108,8 @@ class Account(Said):
             f"{self.name}: {self.unit} {amount(self.spent)} of {amount(self.total)} spent{held}, "
             f"{amount(self.left)} left{about}"
         )
-        others = [str(a) for a in (self.whole, *self.analysts) if a and a.name != self.name]
+        beside = (self.whole, *self.analysts, *self.batches.values())
+        others = [str(a) for a in beside if a and a.name != self.name]
         return "\n".join([text, *others, *([self.renewal] if self.renewal else [])])
 
 

@@ -31,10 +31,16 @@ class BudgetAsked(Asking):
 
 
 class ForestAsked(BudgetAsked):
-    learner: Annotated[str, Field(max_length=40)] = Field("forest", examples=["forest"])
+    learner: Annotated[str, Field(max_length=40)] | None = Field(
+        None, examples=["forest"], description="Else the table's; see GET /v1/tables/{table}."
+    )
     parameters: dict[str, Scalar] = Field(
         default={}, max_length=40, description="The learner's own; see GET /v1/learners."
     )
+
+
+class FurtherQuoteAsked(BudgetAsked):
+    batch: Name | None = Field(None, description="For an update with it; without, for a score.")
 
 
 class ScoreAsked(BudgetAsked):
@@ -170,10 +176,19 @@ class AccountSaid(Said):
     left_epsilon: float
 
 
+class BatchBudgetSaid(Said):
+    """The budget of a batch whose people are nowhere else."""
+
+    batch: str
+    own: AccountSaid
+    whole: AccountSaid | None = Field(None, description="For curators.")
+
+
 class BudgetSaid(Said):
     table: str
     own: AccountSaid
     renewal: str | None
+    batches: list[BatchBudgetSaid] = Field(description="Those with a budget of their own.")
     whole: AccountSaid | None = Field(None, description="For curators.")
     analysts: list[AccountSaid] | None = Field(None, description="For curators.")
 
@@ -184,6 +199,7 @@ class TableSaid(Said):
     version: int
     policy: dict[str, Any]
     renewal: str | None
+    learner: str = Field(description="Of a request that names none.")
     domain: dict[str, Any]
     batches: list[dict[str, Any]]
     source: str | None = Field(None, description="For curators, without passwords.")

@@ -10,15 +10,16 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from frith.domain import Domain
 from frith.forest import Forest
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
-from frith.server import jobs
+from frith.server import jobs, spending
 from frith.server.context import Context
 from frith.server.problems import Problem, not_found
 from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked
 from frith.server.schema import Batch, Job, Member
-from frith.server.spending import Quote, quote
+from frith.server.spending import Quote
 from frith.server.tables import View, see
 
 
@@ -39,6 +40,10 @@ class Released:
     @property
     def is_dry(self) -> bool:
         return self.job.kind == DRY_RUN
+
+    @property
+    def domain(self) -> Domain:
+        return Domain.from_json(self.document["domain"])
 
     def forest(self) -> Forest:
         return Forest.from_json(self.document)
@@ -94,34 +99,48 @@ def forest_of_score(session: Session, score: Job) -> Job | None:
     return session.scalars(query.where(Job.kind != SCORE).order_by(Job.created.desc())).first()
 
 
-def ask_for_score(
+def ask(
     context: Context,
     session: Session,
     forest: str,
     member: Member,
     budget: Budget,
+    batch: str | None = None,
     key: str | None = None,
 ) -> Job:
-    """A noisy confusion matrix of a forest on the table that it was trained on."""
+    """A score of a forest on its table; with a batch, the forest with the batch's records added."""
     found = find_forest(context, session, forest, member)
-    view = _view(session, found, member)
-    view.policy.check(None, budget)
-    asked = Asked(SCORE, budget, {"forest": found.job.release})
-    return jobs.accept(context, session, view, member, asked, key)
+    view = see(session, found.job.table, member)
+    asked, own = ask_about(session, found, view, budget, batch)
+    return jobs.accept(context, session, view, member, asked, key, batch_account=own)
 
 
-def ask_for_update(
+def quote(
     context: Context,
     session: Session,
     forest: str,
     member: Member,
-    batch: str,
     budget: Budget,
-    key: str | None = None,
-) -> Job:
-    """Add a batch's records to the leaves of a random decision forest."""
+    batch: str | None = None,
+) -> Quote:
+    """What `ask` would cost; it is refused where that would be, whatever is left of the budget."""
     found = find_forest(context, session, forest, member)
-    view = _view(session, found, member)
+    view = see(session, found.job.table, member)
+    _, own = ask_about(session, found, view, budget, batch)
+    return spending.quote(context, session, view, member.name, budget, own)
+
+
+def ask_about(
+    session: Session, found: Released, view: View, budget: Budget, batch: str | None
+) -> tuple[Asked, str | None]:
+    """A score, or an update with a batch, and the batch if it has accounts of its own.
+
+    The grant must still reach the forest's attributes.
+    """
+    view.check_reach(found.domain.names)
+    if batch is None:
+        view.policy.check(None, budget)
+        return Asked(SCORE, budget, {"forest": found.job.release}), None
     if found.learner != "random-decision" or found.is_dry:
         raise Problem("invalid", "only a random-decision forest can be updated; train one first")
     further = session.get(Batch, (view.name, batch))
@@ -131,15 +150,7 @@ def ask_for_update(
         raise Problem("conflict", "this forest has the records of that batch already")
     view.policy.check("random-decision", budget)
     asked = Asked(UPDATE, budget, {"forest": found.job.release, "batch": batch})
-    own = batch if further.disjoint else None
-    return jobs.accept(context, session, view, member, asked, key, batch_account=own)
-
-
-def _view(session: Session, found: Released, member: Member) -> View:
-    """The forest's table as the member sees it now; the grant must still reach its attributes."""
-    view = see(session, found.job.table, member)
-    view.check_reach(found.forest().domain.names)
-    return view
+    return asked, batch if further.disjoint else None
 
 
 def _batches_in(session: Session, job: Job) -> set[str]:
@@ -149,13 +160,6 @@ def _batches_in(session: Session, job: Job) -> set[str]:
         found.add(asked.details["batch"])
         asked = Asked.read(jobs.maker(session, asked.details["forest"]).body)
     return found
-
-
-def quote_budget(
-    context: Context, session: Session, view: View, member: Member, budget: Budget
-) -> Quote:
-    view.policy.check(None, budget)
-    return quote(context, session, view, member.name, budget)
 
 
 def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], list[list[float]]]:

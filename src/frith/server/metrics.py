@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from fastapi import APIRouter, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from sqlalchemy import func, select
+from prometheus_client.metrics_core import SummaryMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy import DateTime, cast, extract, func, select
+from sqlalchemy.orm import Session
 
 from frith.server.routes.caller import Called, Caller
 from frith.server.schema import Job, RegisteredTable
@@ -32,7 +38,7 @@ class Requests:
 
 @router.get("/metrics", response_class=Response)
 def metrics(caller: Called) -> Response:
-    """Counts of requests, jobs and budgets, in Prometheus' text format. For curators."""
+    """Counts and times of requests and jobs, and budgets, in Prometheus' text format. For curators."""
     caller.must_be_curator()
     state = _state(caller)
     text = generate_latest(caller.requests.registry) + generate_latest(state)
@@ -50,6 +56,7 @@ def _state(caller: Caller) -> CollectorRegistry:
         query = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
         for kind, state, count in session.execute(query):
             jobs.labels(kind, state).set(count)
+        registry.register(_JobSeconds(session))
         book = caller.context.book(session)
         for table in session.scalars(select(RegisteredTable)):
             name = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
@@ -57,3 +64,26 @@ def _state(caller: Caller) -> CollectorRegistry:
                 for part in ("total", "spent", "held"):
                     budget.labels(table.name, account.unit, part).set(getattr(account, part))
     return registry
+
+
+class _JobSeconds(Collector):
+    """How long jobs took from their start to their end, by kind."""
+
+    def __init__(self, session: Session):
+        seconds = _seconds(session)
+        query = select(Job.kind, func.count(), func.sum(seconds)).where(seconds.is_not(None))
+        self._rows = session.execute(query.group_by(Job.kind)).all()
+
+    def collect(self) -> Iterator[SummaryMetricFamily]:
+        found = SummaryMetricFamily("frith_job_seconds", "Time that jobs took", labels=["kind"])
+        for kind, count, seconds in self._rows:
+            found.add_metric([kind], count, float(seconds))
+        yield found
+
+
+def _seconds(session: Session) -> Any:
+    """A job's time in SQL; times are kept as text, and databases differ in how they read it."""
+    if session.get_bind().dialect.name == "sqlite":
+        return 86_400 * (func.julianday(Job.finished) - func.julianday(Job.started))
+    started, finished = (cast(t, DateTime(timezone=True)) for t in (Job.started, Job.finished))
+    return extract("epoch", finished - started)

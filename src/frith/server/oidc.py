@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import jwt
@@ -17,19 +18,27 @@ from frith.server.settings import Settings
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures with a public key; never a shared secret, never none."""
 _LEEWAY = 30  # seconds that clocks may differ by
+_LIFETIME = 600  # seconds that keys are trusted before they are fetched again
 _REFRESH = 60  # seconds between two looks at the issuer's keys
 _SECONDS = 5
 
 
+@dataclass(frozen=True)
+class _Keys:
+    """The issuer's keys by their names, and when they were asked for."""
+
+    by_name: dict[str, jwt.PyJWK] = field(default_factory=dict)
+    at: float = -float("inf")
+
+
 class Issuer:
-    """Checks tokens against an issuer's keys, which are fetched when first needed."""
+    """Checks tokens against an issuer's keys, which are fetched when needed and trusted for a while."""
 
     def __init__(self, settings: Settings, now: Callable[[], float] = time.monotonic):
         self._issuer, self._audience = settings.oidc_issuer, settings.oidc_audience
         self._jwks, self._now = settings.oidc_jwks, now
-        self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched = -float("inf")
-        self._lock = threading.Lock()
+        self._keys, self._asked = _Keys(), -float("inf")
+        self._fetching = threading.Lock()
 
     def subject(self, token: str) -> str:
         """The `sub` of a valid token, or `unauthorized`."""
@@ -52,20 +61,36 @@ class Issuer:
         return str(claims["sub"])
 
     def _key(self, kid: str) -> jwt.PyJWK | None:
-        """A key by its name; an unknown name makes us look again, but not often."""
-        with self._lock:
-            if kid not in self._keys and self._now() - self._fetched >= _REFRESH:
-                self._fetched = self._now()
-                self._keys = self._fetch()
-            return self._keys.get(kid)
+        """A key by its name; keys that are old and names that are unknown make us look again.
 
-    def _fetch(self) -> dict[str, jwt.PyJWK]:
+        One looks at a time. Others wait for it only where there are no young keys to go on with.
+        """
+        keys = self._young()
+        if kid not in keys and self._fetching.acquire(blocking=not keys):
+            try:
+                self._look_again()
+            finally:
+                self._fetching.release()
+            keys = self._young()
+        return keys.get(kid)
+
+    def _young(self) -> dict[str, jwt.PyJWK]:
+        """The keys that are still trusted: a withdrawn one is not for long."""
+        keys = self._keys
+        return keys.by_name if self._now() - keys.at < _LIFETIME else {}
+
+    def _look_again(self) -> None:
+        """Fetch the keys, but not often; where that fails the keys stay as old as they are."""
+        now = self._now()
+        if now - self._asked < _REFRESH:
+            return
+        self._asked = now
         try:
             url = self._jwks or _get(self._discovery)["jwks_uri"]
             found = jwt.PyJWKSet.from_dict(_get(url)).keys
         except (OSError, ValueError, KeyError, jwt.PyJWTError):
-            return self._keys
-        return {str(key.key_id): key for key in found}
+            return
+        self._keys = _Keys({str(key.key_id): key for key in found}, now)
 
     @property
     def _discovery(self) -> str:

@@ -27,6 +27,7 @@ from frith.server.schema import Batch, Grant, Member, RegisteredTable
 from frith.server.settings import PREFIX
 from frith.server.spending import open_accounts, set_budgets
 
+_FLAGSHIP = "forest"
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _PASSWORD = re.compile(
     r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
@@ -54,6 +55,12 @@ class View:
     @property
     def name(self) -> str:
         return self.table.name
+
+    @property
+    def learner(self) -> str:
+        """The learner of a request that names none: the flagship where it is allowed."""
+        allowed = self.policy.learners
+        return _FLAGSHIP if _FLAGSHIP in allowed else allowed[0]
 
     def check_reach(self, attributes: Sequence[str]) -> None:
         """Refuse what needs attributes that the grant does not give, perhaps not any more."""
@@ -174,7 +181,7 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
     table.policy = json.dumps(policy.to_json())
     view = View(table, domain_of(table), policy)
     caps = {g.member: g.epsilon for g in list_grants(session, name)}
-    set_budgets(context, session, view, caps, _disjoint(session, name))
+    set_budgets(context, session, view, caps, list_disjoint(session, name))
 
 
 def raise_version(session: Session, name: str) -> int:
@@ -215,7 +222,7 @@ def list_batches(session: Session, table: str) -> list[Batch]:
     return list(session.scalars(query))
 
 
-def _disjoint(session: Session, table: str) -> list[str]:
+def list_disjoint(session: Session, table: str) -> list[str]:
     """The batches with accounts of their own."""
     return [b.name for b in list_batches(session, table) if b.disjoint]
 
@@ -243,7 +250,7 @@ def grant(
     session.add(given)
     session.flush()
     view = View(found, domain, policy)
-    set_budgets(context, session, view, {member: epsilon}, _disjoint(session, table))
+    set_budgets(context, session, view, {member: epsilon}, list_disjoint(session, table))
     return given
 
 

@@ -25,9 +25,12 @@ from frith.cli.remote.desk import (
 from frith.cli.train import Learner, name_height, read_setting
 
 if TYPE_CHECKING:
-    from frith.client import Job, RemoteDatabase
+    from frith.client import Job, Quote, RemoteDatabase
 
-How = Annotated[Learner, typer.Option(help="How to learn.")]
+How = Annotated[
+    Learner | None,
+    typer.Option(help="How to learn.", show_default="forest, or the first that the table allows"),
+]
 Trees = Annotated[int | None, typer.Option(help="The number of trees.")]
 Height = Annotated[int | None, typer.Option(help="The most questions on a path.")]
 Seed = Annotated[int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")]
@@ -44,16 +47,27 @@ Maybe = Annotated[
 
 def quote(
     ctx: typer.Context,
-    table: TableName,
     epsilon: Epsilon,
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="For a forest: a table's name.")
+    ] = None,
     delta: Delta = "0",
-    learner: How = Learner.FOREST,
+    learner: How = None,
+    forest: Annotated[
+        str | None, typer.Option(metavar="ID", help="For a score: the id of a forest.")
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option(help="For an update of --forest: the name of a batch.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """What a forest would cost and what would be left. Free. Exits with 3 if it would be refused."""
+    """What a forest, a score or an update would cost and what would be left.
+
+    Free. Exits with 3 if the budget does not cover it.
+    """
     from frith.cli.group import OVER_BUDGET
 
-    found = connect(ctx).quote(table, epsilon, delta, learner.value)
+    found = _quoted(connect(ctx), table, learner, forest, batch, epsilon, delta)
     if json:
         from frith.privacy.exact import show
 
@@ -64,13 +78,34 @@ def quote(
         raise typer.Exit(OVER_BUDGET)
 
 
+def _quoted(
+    database: RemoteDatabase,
+    table: str | None,
+    learner: Learner | None,
+    forest: str | None,
+    batch: str | None,
+    epsilon: str,
+    delta: str,
+) -> Quote:
+    if table is not None and forest is None and batch is None:
+        return database.quote(table, epsilon, delta, learner)
+    if table is not None or forest is None or learner is not None:
+        raise ValueError(
+            "say what to price: TABLE for a forest, --forest ID for a score of one, or --forest ID "
+            "--batch NAME for an update"
+        )
+    if batch is None:
+        return database.quote_score(forest, epsilon, delta)
+    return database.quote_update(forest, batch, epsilon, delta)
+
+
 def train(
     ctx: typer.Context,
     table: TableName,
     epsilon: Epsilon,
     output: Maybe = None,
     delta: Delta = "0",
-    learner: How = Learner.FOREST,
+    learner: How = None,
     trees: Trees = None,
     height: Height = None,
     seed: Seed = None,
@@ -85,8 +120,9 @@ def train(
     """
     _check(output, no_wait)
     database = connect(ctx)
-    options = _parameters(database, learner, trees, height, seed, set_)
-    job = database.train(table, learner.value, epsilon=epsilon, delta=delta, wait=False, **options)
+    how = learner or database.table(table).learner
+    options = _parameters(database, how, trees, height, seed, set_)
+    job = database.train(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
     _finish(job, output, no_wait, json)
 
 
@@ -96,7 +132,7 @@ def dry_run(
     epsilon: Epsilon,
     output: Maybe = None,
     delta: Delta = "0",
-    learner: How = Learner.FOREST,
+    learner: How = None,
     trees: Trees = None,
     height: Height = None,
     seed: Seed = None,
@@ -108,10 +144,9 @@ def dry_run(
     if output is not None:
         check_output(output)
     database = connect(ctx)
-    options = _parameters(database, learner, trees, height, seed, set_)
-    job = database.dry_run(
-        table, learner.value, epsilon=epsilon, delta=delta, wait=False, **options
-    )
+    how = learner or database.table(table).learner
+    options = _parameters(database, how, trees, height, seed, set_)
+    job = database.dry_run(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
     if output is None and not no_wait:
         say(result_of(job).forest_.describe())
     else:
@@ -158,7 +193,7 @@ def cancel(ctx: typer.Context, id: JobId) -> None:
 
 def _parameters(
     database: RemoteDatabase,
-    learner: Learner,
+    learner: str,
     trees: int | None,
     height: int | None,
     seed: int | None,
@@ -168,7 +203,7 @@ def _parameters(
     given = {"n_trees": trees, "height": height, "random_state": seed}
     options = {name: value for name, value in given.items() if value is not None}
     offered = {found.name: found.parameters for found in database.learners()}
-    options = name_height(options, offered.get(learner.value, ()))
+    options = name_height(options, offered.get(learner, ()))
     return options | dict(map(read_setting, settings or ()))
 
 

@@ -65,7 +65,9 @@ def _account(account: Any) -> dict[str, Any]:
     facts = {name: show(getattr(account, name)) for name in account.AMOUNTS}
     facts |= {name: getattr(account, name) for name in ("name", "unit", "left_epsilon", "renewal")}
     whole = {} if account.whole is None else {"whole": _account(account.whole)}
-    return facts | whole | {"analysts": [_account(a) for a in account.analysts]}
+    batches = {name: _account(batch) for name, batch in account.batches.items()}
+    analysts = [_account(a) for a in account.analysts]
+    return facts | whole | {"analysts": analysts, "batches": batches}
 
 
 def learners(ctx: typer.Context, json: AsJson = False) -> None:

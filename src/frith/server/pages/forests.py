@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy.orm import Session
 
 from frith.forest import Forest
+from frith.privacy.budget import Budget
 from frith.scoring import Score
 from frith.server import forests, jobs, tables
 from frith.server.forests import Released
@@ -21,6 +22,7 @@ from frith.server.problems import Problem
 from frith.server.requests import read_budget
 from frith.server.routes.caller import HEAVY
 from frith.server.routes.forests import onnx, picture
+from frith.server.tables import View
 
 router = APIRouter()
 Tree = Annotated[int | None, Query(ge=0, le=100_000)]
@@ -75,13 +77,13 @@ def download_rules(forest: str, visit: Visited) -> Response:
 
 @router.get("/forests/{forest}/quote")
 def quote(
-    forest: str, visit: Visited, epsilon: str = "", delta: str = "", batch: str = ""
+    forest: str, visit: Visited, epsilon: str = "", delta: str = "", batch: str | None = None
 ) -> JSONResponse:
     """What a score, or an update with a batch, would cost."""
     with visit.read() as session:
-        job = jobs.find_job(session, forest, visit.member)
-        view = tables.see(session, job.table, visit.member)
-        return JSONResponse(price(visit, session, view, epsilon, delta, batch=batch))
+        found = forests.find_forest(visit.context, session, forest, visit.member)
+        view = tables.see(session, found.job.table, visit.member)
+        return JSONResponse(_price(visit, session, found, view, epsilon, delta, batch))
 
 
 @router.post("/forests/{forest}/scores")
@@ -89,7 +91,7 @@ def score(sent: Posted, forest: str, visit: Visited) -> Response:
     try:
         budget = read_budget(sent.text("epsilon"), sent.text("delta") or "0")
         with visit.write() as session:
-            job = forests.ask_for_score(visit.context, session, forest, visit.member, budget)
+            job = forests.ask(visit.context, session, forest, visit.member, budget)
     except Problem as problem:
         return _forest_page(visit, forest, sent=sent, problem=problem, at="score")
     return visit.go("jobs", job.id)
@@ -100,8 +102,8 @@ def update(sent: Posted, forest: str, visit: Visited) -> Response:
     try:
         budget = read_budget(sent.text("epsilon"), sent.text("delta") or "0")
         with visit.write() as session:
-            job = forests.ask_for_update(
-                visit.context, session, forest, visit.member, sent.text("batch"), budget
+            job = forests.ask(
+                visit.context, session, forest, visit.member, budget, sent.text("batch")
             )
     except Problem as problem:
         return _forest_page(visit, forest, sent=sent, problem=problem, at="update")
@@ -187,7 +189,22 @@ def _asking(
         "slider": slider(view),
         "batches": batches if found.learner == "random-decision" else [],
         "score_epsilon": score_epsilon,
-        "score_price": price(visit, session, view, score_epsilon),
+        "score_price": _price(visit, session, found, view, score_epsilon),
         "update_epsilon": update_epsilon,
-        "update_price": price(visit, session, view, update_epsilon, batch=batch),
+        "update_price": _price(visit, session, found, view, update_epsilon, batch=batch),
     }
+
+
+def _price(
+    visit: Visit,
+    session: Session,
+    found: Released,
+    view: View,
+    epsilon: str,
+    delta: str = "",
+    batch: str | None = None,
+) -> dict[str, Any]:
+    def check(budget: Budget) -> str | None:
+        return forests.ask_about(session, found, view, budget, batch)[1]
+
+    return price(visit, session, view, epsilon, delta, check)

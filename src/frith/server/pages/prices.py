@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from frith.privacy.budget import Budget
 from frith.server import spending
 from frith.server.pages import words
 from frith.server.pages.visit import Visit
 from frith.server.problems import Problem
 from frith.server.requests import read_budget
-from frith.server.schema import Batch
 from frith.server.tables import View
 
 
@@ -20,17 +21,17 @@ def price(
     session: Session,
     view: View,
     epsilon: str,
-    delta: str = "",
-    learner: str = "",
-    batch: str = "",
+    delta: str,
+    check: Callable[[Budget], str | None],
 ) -> dict[str, Any]:
-    """Words, and the share of the gauge that it would take; a refusal is an answer too."""
-    further = session.get(Batch, (view.name, batch)) if batch else None
-    apart = batch if further is not None and further.disjoint else None
+    """Words, and the share of the gauge that it would take; a refusal is an answer too.
+
+    `check` refuses what asking would refuse, and names the batch if it has accounts of its own.
+    """
     account = (visit.context, session, view, visit.member.name)
     try:
         budget = read_budget(epsilon, delta or "0")
-        view.policy.check(learner or None, budget)
+        apart = check(budget)
     except Problem as problem:
         return {
             "granted": False,

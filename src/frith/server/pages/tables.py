@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy.orm import Session
 
+from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.server import jobs, spending, tables
 from frith.server.pages import words
@@ -57,11 +58,24 @@ def quote(
     """What the form would cost."""
     with visit.read() as session:
         view = tables.see(session, table, visit.member)
-        return JSONResponse(price(visit, session, view, epsilon, delta, learner))
+        return JSONResponse(_price(visit, session, view, epsilon, delta, learner))
 
 
-def own_account(visit: Visit, session: Session, view: View) -> words.Account:
-    return words.Account(spending.states(visit.context, session, view, visit.member.name)[1])
+def _price(
+    visit: Visit, session: Session, view: View, epsilon: str, delta: str, learner: str = ""
+) -> dict[str, Any]:
+    def check(budget: Budget) -> None:
+        view.policy.check(learner or None, budget)
+
+    return price(visit, session, view, epsilon, delta, check)
+
+
+def own_account(
+    visit: Visit, session: Session, view: View, batch: str | None = None
+) -> words.Account:
+    """The visitor's own; `batch` is one with accounts of its own."""
+    _, own = spending.states(visit.context, session, view, visit.member.name, batch)
+    return words.Account(own)
 
 
 def slider(view: View) -> dict[str, Any]:
@@ -72,10 +86,10 @@ def slider(view: View) -> dict[str, Any]:
 
 
 def _ask(visit: Visit, table: str, kind: str, sent: Sent) -> Job:
-    learner = sent.text("learner", "forest")
     budget = read_budget(sent.text("epsilon"), sent.text("delta") or "0")
     with visit.write() as session:
         view = tables.see(session, table, visit.member)
+        learner = sent.text("learner") or view.learner
         parameters = read_parameters(learner, sent)
         asked = ask_to_train(kind, learner, budget, parameters, view.domain)
         view.policy.check(learner, budget)
@@ -93,8 +107,11 @@ def _table_page(
             "view": view,
             "account": own_account(visit, session, view),
             "jobs": [jobs.describe(visit.context, session, job) for job in found],
-            "batches": tables.list_batches(session, table),
-            "price": price(visit, session, view, epsilon, sent.text("delta")),
+            "batches": [
+                (b.name, own_account(visit, session, view, b.name) if b.disjoint else None)
+                for b in tables.list_batches(session, table)
+            ],
+            "price": _price(visit, session, view, epsilon, sent.text("delta")),
         }
     return visit.show(
         "table.html",

@@ -57,6 +57,26 @@ def moment(seconds: float) -> str:
     return f"{time.day} {time:%b %Y, %H:%M} UTC"
 
 
+def took(started: str | None, finished: str | None) -> str:
+    """The time between two stored times; nothing where one is not there.
+
+    >>> took("2026-03-04T05:06:07.000+00:00", "2026-03-04T05:06:10.210+00:00")
+    '3.2 s'
+    >>> took("2026-03-04T05:06:07.000+00:00", "2026-03-04T08:10:09.000+00:00")
+    '3 h 4 min'
+    """
+    if started is None or finished is None:
+        return ""
+    time = datetime.fromisoformat(finished) - datetime.fromisoformat(started)
+    seconds = time.total_seconds()
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
 def amount_text(value: Any) -> str:
     """An amount, or its exact spelling, in few characters.
 

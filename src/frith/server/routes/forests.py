@@ -112,12 +112,21 @@ def predict(forest: str, asked: d.PredictAsked, caller: Called) -> d.Predictions
     )
 
 
+@router.post("/forests/{forest}/quotes")
+def quote(forest: str, asked: d.FurtherQuoteAsked, caller: Called) -> d.QuoteSaid:
+    """What a score of this forest would cost, or an update with a batch. Free."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.read() as session:
+        price = forests.quote(context, session, forest, caller.member, budget, asked.batch)
+        return d.QuoteSaid(**price.to_json())
+
+
 @router.post("/forests/{forest}/scores", status_code=202)
 def score(forest: str, asked: d.ScoreAsked, caller: Called, key: Key = None) -> d.JobSaid:
     """Ask for a noisy confusion matrix of this forest on its table. Charged."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
-        job = forests.ask_for_score(context, session, forest, caller.member, budget, key)
+        job = forests.ask(context, session, forest, caller.member, budget, key=key)
         return d.JobSaid(**jobs.describe(context, session, job))
 
 
@@ -126,9 +135,7 @@ def update(forest: str, asked: d.UpdateAsked, caller: Called, key: Key = None) -
     """Ask for this random decision forest with a batch's records added. Charged."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
-        job = forests.ask_for_update(
-            context, session, forest, caller.member, asked.batch, budget, key
-        )
+        job = forests.ask(context, session, forest, caller.member, budget, asked.batch, key)
         return d.JobSaid(**jobs.describe(context, session, job))
 
 

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Header
 
 from frith.learners import BY_NAME
 from frith.ledger import State
+from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 from frith.server import documents as d
 from frith.server import jobs, spending, tables
 from frith.server.policies import Policy
 from frith.server.problems import Problem
-from frith.server.requests import DRY_RUN, TRAIN, ask_to_train, offered, read_budget
+from frith.server.requests import DRY_RUN, TRAIN, Asked, ask_to_train, offered, read_budget
 from frith.server.routes.caller import Called, Caller
 from frith.server.schema import Grant
 
@@ -141,12 +142,19 @@ def withdraw(table: str, member: str, caller: Called) -> None:
 
 @router.get("/tables/{table}/budget")
 def get_budget(table: str, caller: Called) -> d.BudgetSaid:
-    """What you have spent on a table and what you have left; curators see everybody's."""
+    """What you have spent on a table and its batches and what you have left; curators see all."""
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
         whole, own = spending.states(caller.context, session, view, caller.member.name)
         said = d.BudgetSaid(
-            table=table, own=_account(own), renewal=view.policy.renewal, whole=None, analysts=None
+            table=table,
+            own=_account(own),
+            renewal=view.policy.renewal,
+            batches=[
+                _batch(session, view, caller, b) for b in tables.list_disjoint(session, table)
+            ],
+            whole=None,
+            analysts=None,
         )
         if caller.member.is_curator:
             analysts = spending.analyst_states(caller.context, session, view)
@@ -161,8 +169,7 @@ def quote(table: str, asked: d.ForestAsked, caller: Called) -> d.QuoteSaid:
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
-        ask_to_train(TRAIN, asked.learner, budget, asked.parameters, view.domain)
-        view.policy.check(asked.learner, budget)
+        _request(TRAIN, asked, budget, view)
         price = spending.quote(caller.context, session, view, caller.member.name, budget)
         return d.QuoteSaid(**price.to_json())
 
@@ -185,10 +192,16 @@ def _ask_for_forest(
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
-        request = ask_to_train(kind, asked.learner, budget, asked.parameters, view.domain)
-        view.policy.check(asked.learner, budget)
+        request = _request(kind, asked, budget, view)
         job = jobs.accept(caller.context, session, view, caller.member, request, key)
         return d.JobSaid(**jobs.describe(caller.context, session, job))
+
+
+def _request(kind: str, asked: d.ForestAsked, budget: Budget, view: tables.View) -> Asked:
+    learner = asked.learner or view.learner
+    request = ask_to_train(kind, learner, budget, asked.parameters, view.domain)
+    view.policy.check(learner, budget)
+    return request
 
 
 def read_policy(asked: d.PolicyAsked) -> Policy:
@@ -219,6 +232,7 @@ def _table(session: Any, view: tables.View, caller: Caller) -> d.TableSaid:
         version=view.table.version,
         policy=policy,
         renewal=view.policy.renewal,
+        learner=view.learner,
         domain=view.domain.to_json(),
         batches=batches,
         source=tables.masked(view.table.source) if caller.member.is_curator else None,
@@ -230,6 +244,12 @@ def _grant(given: Grant) -> d.GrantSaid:
     return d.GrantSaid(
         table=given.table, member=given.member, columns=columns, epsilon=given.epsilon
     )
+
+
+def _batch(session: Any, view: tables.View, caller: Caller, batch: str) -> d.BatchBudgetSaid:
+    whole, own = spending.states(caller.context, session, view, caller.member.name, batch)
+    shown = _account(whole) if caller.member.is_curator else None
+    return d.BatchBudgetSaid(batch=batch, own=_account(own), whole=shown)
 
 
 def _account(state: State) -> d.AccountSaid:

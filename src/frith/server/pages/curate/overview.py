@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
+from sqlalchemy.orm import Session
 
 from frith.server import jobs, members, spending, tables
 from frith.server.pages import words
 from frith.server.pages.jobs import older_than
-from frith.server.pages.visit import Curating
+from frith.server.pages.visit import Curating, Visit
 from frith.server.routes.jobs import Before
+from frith.server.schema import Job
 
 router = APIRouter(prefix="/curate")
 _LATEST = 8  # jobs shown
@@ -34,5 +38,12 @@ def overview(visit: Curating) -> HTMLResponse:
 def list_jobs(visit: Curating, before: Before = None) -> HTMLResponse:
     with visit.read() as session:
         found = jobs.list_jobs(session, visit.member, everyone=True, before=before, most=jobs.PAGE)
-        said = [jobs.describe(visit.context, session, job) for job in found]
+        said = [_timed(visit, session, job) for job in found]
     return visit.show("curate/jobs.html", jobs=said, before=before, older=older_than(found))
+
+
+def _timed(visit: Visit, session: Session, job: Job) -> dict[str, Any]:
+    """A job with the time that it took, once it is shown as over. For no analyst's page."""
+    said = jobs.describe(visit.context, session, job)
+    is_over = said["state"] in (jobs.DONE, jobs.REFUSED)
+    return said | {"took": words.took(job.started, job.finished) if is_over else ""}
