@@ -187,7 +187,10 @@ def update(
 
 
 def cancel(ctx: typer.Context, id: JobId) -> None:
-    """End a job that is still queued; what was reserved for it is given back."""
+    """End a job that is still queued; what was reserved for it is given back.
+
+    A curator can stop a running one, too; its charge is kept.
+    """
     say(str(connect(ctx).job(id).cancel()))
 
 
