@@ -13,7 +13,21 @@ def test_the_first_member_makes_the_database(run, tmp_path):
     token = run("token", "create", "carla", "--database", place).stdout.strip()
     assert token.startswith("frith_")
     rows = json.loads(run("member", "list", "--database", place, "--json").stdout)
-    assert rows == [{"name": "carla", "role": "curator", "subject": ""}]
+    assert rows == [{"name": "carla", "role": "curator", "subject": "", "disabled": ""}]
+
+
+def test_somebody_is_disabled_and_enabled(run, tmp_path):
+    place = tmp_path / "server.db"
+    run("member", "add", "ana", "--database", place)
+    run("token", "create", "ana", "--database", place)
+    run("member", "disable", "ana", "--database", place)
+    assert "enable them first" in run("token", "create", "ana", "--database", place, code=2).stderr
+    [ana] = json.loads(run("member", "list", "--database", place, "--json").stdout)
+    [token] = json.loads(run("token", "list", "--database", place, "--json").stdout)
+    assert ana["disabled"]
+    assert token["revoked"]
+    run("member", "enable", "ana", "--database", place)
+    assert run("token", "create", "ana", "--database", place).stdout.startswith("frith_")
     (row,) = json.loads(run("token", "list", "--database", place, "--json").stdout)
     run("token", "revoke", row["id"], "--database", place)
     assert json.loads(run("token", "list", "--database", place, "--json").stdout)[0]["revoked"]
