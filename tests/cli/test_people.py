@@ -13,7 +13,7 @@ def test_the_first_member_makes_the_database(run, tmp_path):
     token = run("token", "create", "carla", "--database", place).stdout.strip()
     assert token.startswith("frith_")
     rows = json.loads(run("member", "list", "--database", place, "--json").stdout)
-    assert rows == [{"name": "carla", "role": "curator", "subject": ""}]
+    assert [(row["name"], row["role"]) for row in rows] == [("carla", "curator")]
     (row,) = json.loads(run("token", "list", "--database", place, "--json").stdout)
     run("token", "revoke", row["id"], "--database", place)
     assert json.loads(run("token", "list", "--database", place, "--json").stdout)[0]["revoked"]
