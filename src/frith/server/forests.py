@@ -15,7 +15,7 @@ from frith.forest import Forest
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server import jobs, spending
-from frith.server.context import Context
+from frith.server.context import Context, check_name
 from frith.server.problems import Problem, not_found
 from frith.server.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked
 from frith.server.schema import Batch, Job, Member
@@ -143,7 +143,7 @@ def ask_about(
         return Asked(SCORE, budget, {"forest": found.job.release}), None
     if found.learner != "random-decision" or found.is_dry:
         raise Problem("invalid", "only a random-decision forest can be updated; train one first")
-    further = session.get(Batch, (view.name, batch))
+    further = session.get(Batch, (view.name, check_name("batch", batch)))
     if further is None:
         raise Problem("not_found", "the table has no such batch")
     if batch in _batches_in(session, found.job):
