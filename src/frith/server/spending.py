@@ -180,7 +180,7 @@ def most_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
     most = math.floor(Fraction(guess) / step) * step
     while most > 0 and Budget(most, delta).cost_in(unit) > left:
         most -= step
-    return show(most) if most > 0 else None
+    return f"{float(most):.4g}" if most > 0 else None
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
@@ -206,4 +206,5 @@ def _set(book: Book, name: str, budget: Budget) -> None:
 
 
 def _short(amount: Fraction) -> str:
-    return show(amount) if len(show(amount)) <= 12 else f"{float(amount):.6g}"
+    exactly = show(amount).removesuffix(".0")
+    return exactly if len(exactly) <= 12 else f"{float(amount):.6g}"
