@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,10 +84,8 @@ def worker(config: Config = None, database: Place = None) -> None:
 
     settings = read_settings(config, database=database)
     set_up_logs()
-    stop = threading.Event()
     with Ending() as ending:
-        ending.pass_on(stop.set)
-        run_worker(settings, stop)
+        run_worker(settings, lambda: ending.wanted)
 
 
 def read_settings(config: Path | None, **given: Any) -> Settings:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any
@@ -82,11 +83,11 @@ class Crew:
         return worker
 
 
-def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Work for the server of these settings until told to stop."""
+def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
+    """Work for the server of these settings until it is over."""
     database = Database(settings.database)
     database.check()
-    Worker(Context(database, settings)).run(stop)
+    Worker(Context(database, settings)).run(is_over)
     database.close()
 
 
@@ -106,7 +107,7 @@ def main() -> None:
     set_up_logs()
     stop = threading.Event()
     threading.Thread(target=_until_end, args=(sys.stdin.buffer, stop), daemon=True).start()
-    run_worker(settings, stop)
+    run_worker(settings, stop.is_set)
 
 
 if __name__ == "__main__":

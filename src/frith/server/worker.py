@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -31,17 +32,17 @@ class Worker:
         self.context, self.name = context, context.new_secret(6)
         self._make_curator = make_curator
 
-    def run(self, stop: threading.Event, idle_seconds: float = 0.2) -> None:
-        """Work until told to stop; the job at hand is finished first."""
+    def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
+        """Work until it is over; the job at hand is finished first."""
         log.info("worker started", worker=self.name)
-        while not stop.is_set():
+        while not is_over():
             try:
                 busy = self.work_once()
             except StoreError:
                 log.warning("the database cannot be used; trying again")
                 busy = False
             if not busy:
-                stop.wait(idle_seconds)
+                time.sleep(idle_seconds)
         log.info("worker stopped", worker=self.name)
 
     def work_once(self) -> bool:
