@@ -88,7 +88,7 @@ def hosted(folder):
         members.add_member(context, session, "carla", "curator")
         token = members.issue_token(context, session, "carla").text
     stop, desk = threading.Event(), threading.Lock()
-    worker = threading.Thread(target=PausingWorker(context, desk).run, args=(stop, 0.02))
+    worker = threading.Thread(target=PausingWorker(context, desk).run, args=(stop.is_set, 0.02))
     worker.start()
     with silence(), listening(context) as url:
         yield Host(context, url, folder, token, desk)
