@@ -101,7 +101,7 @@ def demo(tmp_path_factory):
     context = open_context(Settings(database=str(folder / "server.db")))
     sample = fill(context, folder)
     stop = threading.Event()
-    worker = threading.Thread(target=Worker(context).run, args=(stop, 0.02))
+    worker = threading.Thread(target=Worker(context).run, args=(stop.is_set, 0.02))
     worker.start()
     with silence(), listening(context) as url:
         yield url, sample
