@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from frith.cli import app
 from tests.tables import small_domain, small_table
+
+
+@contextlib.contextmanager
+def same_logs():
+    """A command that logs would leave its own stream behind, closed, to all that log after it."""
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 @pytest.fixture
@@ -14,7 +31,8 @@ def run():
     """Run a command and hold it to an exit code."""
 
     def invoke(*args, code=0):
-        result = CliRunner().invoke(app, [str(a) for a in args])
+        with same_logs():
+            result = CliRunner().invoke(app, [str(a) for a in args])
         assert result.exit_code == code, result.output
         assert "Traceback" not in result.output
         return result
