@@ -37,7 +37,7 @@ def test_the_clients_tour_needs_nothing_and_leaves_nothing():
         "differential privacy",
         "accuracy",
         "update later, epsilon 1/4",
-        "refused: you have epsilon 2.0 left and this asks for 4.0; ask for at most epsilon 2",
+        "refused: you have epsilon 2 left and this asks for 4; ask for at most epsilon 2",
     ):
         assert words in done.stdout, words
     url = re.search(r"http://127\.0\.0\.1:\d+", done.stdout)[0]
