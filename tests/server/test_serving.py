@@ -15,7 +15,7 @@ from benchmarks.server_process import ServerProcess, free_port
 from frith.server.crew import Crew
 from frith.server.ending import Ending
 from frith.server.schema import Job
-from frith.server.serve import configure, is_exposed
+from frith.server.serve import configure, is_exposed, listening
 from frith.server.settings import Settings
 from tests.server.conftest import HOST
 
@@ -162,6 +162,12 @@ def test_a_place_that_is_none_names_the_setting(tmp_path, settings, setting):
     assert done.returncode == 2
     assert setting in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_small_answers_are_sent_without_a_delay():
+    """asyncio turns the delay off for sockets that say that they are TCP, and for no others."""
+    with listening(Settings(port=0)) as sockets:
+        assert [(s.family, s.proto) for s in sockets] == [(socket.AF_INET, socket.IPPROTO_TCP)]
 
 
 def test_who_listens_to_others_without_tls_is_warned():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import os
 import socket
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -41,16 +42,29 @@ def listening(settings: Settings) -> Iterator[list[socket.socket]]:
             found = socket.getaddrinfo(
                 settings.host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )
-            places = dict.fromkeys((family, at[0]) for family, _, _, _, at in found)
+            places = dict.fromkeys((family, str(at[0])) for family, _, _, _, at in found)
             sockets = [
-                opened.enter_context(
-                    socket.create_server((at, settings.port), family=family, backlog=_BACKLOG)
-                )
-                for family, at in places
+                opened.enter_context(_bind(family, at, settings.port)) for family, at in places
             ]
         except (OSError, OverflowError) as error:
             raise ValueError(_no_place(settings, error)) from None
         yield sockets
+
+
+def _bind(family: int, host: str, port: int) -> socket.socket:
+    """A socket of TCP by name: only of such does asyncio send small answers without a delay."""
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind((host, port))
+        made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def serve(context: Context, sockets: list[socket.socket], ending: Ending) -> None:
