@@ -722,6 +722,20 @@ def test_results_are_delivered_on_their_schedule_and_nothing_tells_of_them_befor
     assert house.analyst.job(second)["state"] == "running"
 
 
+def test_on_a_schedule_no_start_tells_that_another_job_has_ended(house):
+    """Also with a second worker: the first job is at work until it is shown."""
+    house.set(deliver_every=3600, running_per_member=1)
+    said(house.analyst.ask(house.table), 202)
+    house.clock.move(seconds=1)
+    second = said(house.analyst.ask(house.table, epsilon="0.2"), 202)["id"]
+    assert house.worker.work_once()
+    other = Worker(house.context)
+    assert not other.work_once()
+    assert house.analyst.job(second)["state"] == "queued"
+    house.clock.move(seconds=3599)
+    assert other.work_once()
+
+
 def test_too_many_queued_jobs_of_one_member_are_refused(house):
     house.set(queued_per_member=2)
     for epsilon in ("0.1", "0.2"):

@@ -204,12 +204,18 @@ def shown_state(context: Context, job: Job) -> str:
 
 
 def is_held_back(context: Context, job: Job) -> bool:
+    at = _delivery(context, job)
+    return at is not None and at > context.now()
+
+
+def _delivery(context: Context, job: Job) -> str | None:
+    """When what a job came to is shown, where there is a schedule."""
     every = context.settings.deliver_every
     if not every or job.finished is None:
-        return False
+        return None
     created, finished = datetime.fromisoformat(job.created), datetime.fromisoformat(job.finished)
     ticks = max(1, math.ceil((finished - created) / timedelta(seconds=every)))
-    return stamp(created + timedelta(seconds=ticks * every)) > context.now()
+    return stamp(created + timedelta(seconds=ticks * every))
 
 
 def describe(context: Context, session: Session, job: Job) -> dict[str, Any]:
@@ -267,7 +273,7 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
         state = shown_state(context, job)
         raise Problem("conflict", f"only a queued job can be cancelled, and this is {state}")
     _give_back(context, session, job)
-    job.state, job.finished = CANCELLED, context.now()
+    job.state, job.finished, job.lease = CANCELLED, context.now(), None
 
 
 def _give_back(context: Context, session: Session, job: Job) -> None:
@@ -294,8 +300,7 @@ def take(context: Context, session: Session, worker: str) -> Job | None:
     now, others = context.now(), aliased(Job)
     at_work = (
         select(func.count())
-        .where(others.member == Job.member, others.state.in_((QUEUED, RUNNING)))
-        .where(others.lease >= now)
+        .where(others.member == Job.member, others.lease > now)
         .correlate(Job)
         .scalar_subquery()
     )
@@ -392,7 +397,7 @@ def finish(context: Context, session: Session, job_id: str, worker: str, documen
         )
     for row in session.scalars(select(Journal).where(Journal.job == job_id)):
         session.delete(row)
-    job.state, job.finished, job.lease = DONE, context.now(), None
+    _end(context, job, DONE)
 
 
 def maker(session: Session, release: str) -> Job:
@@ -409,7 +414,14 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
         problem = FAILED_FREE
     if job.state == QUEUED:
         _give_back(context, session, job)
-    job.state, job.finished, job.lease, job.problem = REFUSED, context.now(), None, problem
+    job.problem = problem
+    _end(context, job, REFUSED)
+
+
+def _end(context: Context, job: Job, state: str) -> None:
+    """A job counts as at work until it is shown, or others that start would tell that it has ended."""
+    job.state, job.finished = state, context.now()
+    job.lease = _delivery(context, job)
 
 
 def mine(session: Session, job_id: str, worker: str, *, to_change: bool = True) -> Job:
