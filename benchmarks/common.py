@@ -19,7 +19,7 @@ import pandas as pd
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from frith import datasets
-from frith.jit import available_threads
+from frith._jit import available_threads
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 FOLDS = 10

@@ -28,7 +28,7 @@ from papers_common import (
 )
 
 from frith import GiniForestClassifier, ID3Classifier
-from frith.scores import SCALE, GiniMass
+from frith.kernels.criteria import SCALE, GiniMass
 
 # -- the learners ------------------------------------------------------------------------------
 

@@ -28,8 +28,8 @@ import pandas as pd
 from accuracy import CHECKED, EPSILONS, FLAGSHIP, METRICS, OTHERS, QUICK, TUNED, cells_of
 
 from frith import Categorical
+from frith._jit import available_threads
 from frith.encoding import columns_of, encode_label
-from frith.jit import available_threads
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN = ROOT / ".peers"

@@ -21,7 +21,7 @@ from frith.domain import Categorical, Domain, Numeric, Person
 from frith.forest import VOTES, Forest
 from frith.privacy.guarantee import Guarantee
 from frith.structure import Trees
-from frith.trees.pruning import collapse
+from frith.trees.pruning import cut_back
 from frith.trees.random import grow_random_trees
 
 FULL = 20 if os.environ.get("FRITH_FULL") == "1" else 1
@@ -339,9 +339,12 @@ def trees_with_sets(draw, domain):
     cut = trees.cut.copy()
     cut[asking] = -2 - np.arange(len(asking))
     asked = replace(trees, cut=cut, sets=sets)
-    nothing = np.zeros((trees.n_nodes, domain.n_labels))
-    forest = Forest(domain, asked, nothing, Guarantee(Fraction(1)), nothing[:, 0])
-    return collapse(forest, asked.attribute >= 0).trees
+    return cut_back(asked, asked.attribute >= 0, domain)[0]
+
+
+def lone(trees, number, domain):
+    """One tree of several, by itself."""
+    return cut_back(replace(trees, roots=trees.roots[[number]]), trees.attribute >= 0, domain)[0]
 
 
 def trees(domain):

@@ -9,15 +9,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "frith"
 ORDER = [
-    ("errors", "jit", "short_texts"),
+    ("errors", "_arrays", "_jit", "short_texts"),
     ("privacy",),
     ("store",),
     ("ledger",),
     ("domain", "encoding", "drafting", "synthetic"),
     ("structure",),
     ("forest", "export", "nodes", "rules", "picture", "draw", "importance"),
-    ("layout",),
-    ("kernels", "scores", "gradients", "label_gradients"),
+    ("kernels",),
     ("engines",),
     ("curator",),
     ("published", "scoring"),

@@ -2,19 +2,22 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from frith import Budget, BudgetExceeded, Ledger, open_table
+from frith import Budget, BudgetExceeded, Categorical, Domain, Ledger, Person, open_table
 from frith.curator import Curator, noise_share
 from frith.errors import FormatError, TooManyCells
-from frith.gradients import UNIT, GradientSums, ScoreColumn
-from frith.kernels import LeafCounts, RecordCount
-from frith.layout import Layout, mixed_cuts
+from frith.kernels import LabelChoice, LeafCounts, NodeSplits, RecordCount, StepChoice
+from frith.kernels.criteria import MaxMass
+from frith.kernels.gradients import UNIT, GradientSums, ScoreColumn
+from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.privacy.guarantee import RECORD
 from frith.privacy.mechanisms import PrivateChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
-from frith.scores import MaxMass
-from frith.trees.binary import Question, Questions, SignedQuestions, ask_once
+from frith.trees.additive import single_leaf
+from frith.trees.binary import ask_once
 from frith.trees.growing import Grower
 from frith.trees.random import grow_random_trees
 from tests.statistics import fits_law
@@ -101,7 +104,7 @@ def test_noise_is_drawn_for_every_cell_also_of_an_empty_table():
 
 
 def test_too_many_cells_are_refused_before_anything_is_charged(tmp_path, engine, monkeypatch):
-    monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 10)
     ledger = Ledger.create(tmp_path / "ledger.db", epsilon=1)
     curator = Curator(engine, Budget.of(1), ledger=ledger)
     with pytest.raises(TooManyCells, match="at most 10"):
@@ -109,7 +112,7 @@ def test_too_many_cells_are_refused_before_anything_is_charged(tmp_path, engine,
     assert ledger.spent == 0
     assert curator.remaining_share == 1
     kernel = leaf_kernel(engine)
-    monkeypatch.setattr("frith.curator.MAX_CELLS", int(np.prod(kernel.shape)))
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", int(np.prod(kernel.shape)))
     curator.noisy_counts(kernel, Fraction(1), "leaves")  # as many as that may be asked
 
 
@@ -166,12 +169,8 @@ def test_progress_names_passes_and_nothing_else(engine):
 
 def test_a_node_chosen_for_twice_is_refused(engine):
     level, allowed = Grower(engine.domain, 1, 4).level([0])
-    curator = Curator(engine, Budget.of(1))
     with pytest.raises(ValueError, match="once"):
-        curator.choose_splits(
-            level, np.array([0, 0]), allowed[[0, 0]], MaxMass(), Fraction(1, 2), "a choice"
-        )
-    assert curator.remaining_share == 1
+        NodeSplits(level, np.array([0, 0]), allowed[[0, 0]], MaxMass())
 
 
 def test_trees_that_share_a_node_are_refused_before_anything_is_charged(engine):
@@ -197,10 +196,9 @@ def test_masked_sums_of_too_many_cells_or_shared_nodes_are_refused_before_they_a
     engine, monkeypatch
 ):
     curator, kernel = Curator(engine, Budget.of(1)), leaf_kernel(engine)
-    shared = replace(kernel, trees=replace(kernel.trees, roots=kernel.trees.roots[[0, 0]]))
     with pytest.raises(FormatError, match="two paths"):
-        curator.masked_counts(shared, Fraction(1), "labels", Plain())
-    monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
+        replace(kernel, trees=replace(kernel.trees, roots=kernel.trees.roots[[0, 0]]))
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 10)
     with pytest.raises(TooManyCells, match="at most 10"):
         curator.masked_counts(kernel, Fraction(1), "labels", Plain())
     assert (curator.remaining_share, curator.guarantee.asked) == (1, ())
@@ -220,28 +218,33 @@ def test_shares_of_noise_cover_every_record_of_a_person(engine, unit):
 # -- choices from a list ---------------------------------------------------------------------------
 
 
-class Fixed:
-    """A list for tests alone, whose scores are known; it keeps the scale it is told."""
+def labels_of(counts, people=None):
+    """A table of so many records of each label, everyone another person; and the choice of a label."""
+    names = [f"l{k}" for k in range(len(counts))]
+    person = None if people is None else Person("who", people)
+    domain = Domain([Categorical("a", ("x",))], Categorical("label", names), person=person)
+    label = np.repeat(names, counts)
+    table = pd.DataFrame({"a": "x", "label": label, "who": np.arange(len(label)).astype(str)})
+    return open_table(table, domain), LabelChoice(LeafCounts(single_leaf(), domain))
 
-    range_ = 6
 
-    def __init__(self, *scores, kernel=None):
-        self.fixed, self.told = scores, []
-        self.kernel = kernel or RecordCount()
+def steps_of(engine):
+    layout = Layout(engine.domain, mixed_cuts(engine.domain))
+    column = ScoreColumn(ask_once(engine.domain, BinarySplit()), np.zeros(1, dtype=np.int32))
+    return StepChoice(GradientSums(layout, column, 0, 3), BinarySplits(layout))
 
-    def __len__(self):
-        return len(self.fixed)
 
-    def scores(self, sums, scale):
-        self.told.append(scale)
-        return np.array(self.fixed)
+def label_choice(engine):
+    return LabelChoice(LeafCounts(single_leaf(), engine.domain))
 
 
 @pytest.mark.parametrize("budget", [Budget.of("1/2"), Budget.of("1/2", 1e-6)], ids=str)
 @pytest.mark.parametrize("records", [1, 4])
 def test_a_choice_is_calibrated_to_its_range_for_all_records_of_a_person(budget, records):
     table = open_table(small_table(), person_domain(records))
-    curator, list_ = Curator(table, budget), Fixed(1, 2, 3)
+    curator = Curator(table, budget)
+    list_ = steps_of(table)
+    assert list_.range_ == 6
     curator.choose(list_, Fraction(1, 3), "a choice")
     (asked,) = curator.guarantee.asked
     choice = PrivateChoice(budget.total / 3, 6 * records, budget.unit)
@@ -250,47 +253,60 @@ def test_a_choice_is_calibrated_to_its_range_for_all_records_of_a_person(budget,
         "private choice",
         Fraction(1, 3),
     )
-    assert (asked.sensitivity, asked.scale, asked.cells) == (6 * records, choice.scale, 3)
-    assert list_.told == [choice.scale]
+    assert (asked.sensitivity, asked.scale, asked.cells) == (6 * records, choice.scale, len(list_))
     assert curator.remaining_share == Fraction(2, 3)
 
 
 @pytest.mark.parametrize("budget", [Budget.of(2), Budget.of(2, 1e-3)], ids=str)
 def test_choices_follow_the_law_of_the_mechanism(budget):
     count = 2_000
-    curator = Curator(open_table(small_table(), person_domain(2)), budget)
-    choice = PrivateChoice(budget.total / count, 12, budget.unit)
-    scores = np.round(choice.scale * np.array([-0.5, 0, 0.7, 0.9])).astype(int)
-    law = choice.law(scores)
+    choice = PrivateChoice(budget.total / count, 2, budget.unit)
+    counts = np.round(choice.scale * (np.array([-0.5, 0, 0.7, 0.9]) + 1)).astype(int)
+    table, list_ = labels_of(counts, people=2)
+    curator, law = Curator(table, budget), choice.law(counts)
 
     def log_law(places):
         return np.log([law[i] if i >= 0 else 1e-300 for i in places])
 
-    list_ = Fixed(*scores)
     draws = [curator.choose(list_, Fraction(1, count), "a choice") for _ in range(count)]
     assert curator.remaining_share == 0
     assert fits_law(np.array(draws), log_law)
 
 
 @pytest.mark.parametrize("best", [0, 2, 3])
-def test_without_noise_the_choice_is_the_best_one_and_weights_are_nothing(engine, best):
-    scores = [5, 5, 5, 5]
-    scores[best] += 1
-    curator, list_ = Curator(engine, Budget.of("inf")), Fixed(*scores)
+def test_without_noise_the_choice_is_the_best_one(best):
+    counts = [5, 5, 5, 5]
+    counts[best] += 1
+    table, list_ = labels_of(counts)
+    curator = Curator(table, Budget.of("inf"))
     assert curator.choose(list_, Fraction(1), "a choice") == best
-    assert list_.told == [0.0]
     assert [q.mechanism for q in curator.guarantee.asked] == ["exact"]
     assert not curator.guarantee.holds
 
 
-def test_without_noise_the_chosen_question_parts_the_gradients_best(engine):
+def test_without_noise_weights_are_nothing():
+    """All labels are "yes": the best step is for everybody, and a weight does not hide it."""
+    table = small_table(40).assign(good="yes", size=1.0)
+    engine = open_table(table, small_domain())
+    layout = Layout(engine.domain, mixed_cuts(engine.domain))
+    column = ScoreColumn(ask_once(engine.domain, BinarySplit()), np.zeros(1, dtype=np.int32))
+    list_ = StepChoice(GradientSums(layout, column, 0, UNIT), BinarySplits(layout), 200.0)
+    wins = list_.scores(engine.aggregate(list_.kernel))
+    assert np.sum(wins == wins.max()) > 1, "splits that send all records left are as good"
+    pick = Curator(engine, Budget.of("inf")).choose(list_, Fraction(1), "a choice")
+    assert pick == np.argmax(wins), "the first of them wins"
+    noisy = Curator(engine, Budget.of(1)).choose(list_, Fraction(1), "a choice")
+    assert list_.chosen(noisy)[0].attribute == -1, "with noise the weight decides"
+
+
+def test_without_noise_the_chosen_split_parts_the_gradients_best(engine):
     """Labels are color = red XOR size > 5, so one of these splits; found by trying all records."""
     layout = Layout(engine.domain, mixed_cuts(engine.domain))
-    column = ScoreColumn(ask_once(engine.domain, Question()), np.zeros(1, dtype=np.int32))
+    column = ScoreColumn(ask_once(engine.domain, BinarySplit()), np.zeros(1, dtype=np.int32))
     kernel = GradientSums(layout, column, 0, UNIT)
-    list_ = SignedQuestions(Questions(layout), kernel)
-    pick = Curator(engine, Budget.of("inf")).choose(list_, Fraction(1), "a question")
-    scores = list_.scores(engine.aggregate(kernel), 0.0)
+    list_ = StepChoice(kernel, BinarySplits(layout))
+    pick = Curator(engine, Budget.of("inf")).choose(list_, Fraction(1), "a split")
+    scores = list_.scores(engine.aggregate(kernel))
     assert scores[pick] == scores.max() > np.median(scores)
     assert list_.chosen(pick)[0].attribute in (0, 2)
 
@@ -305,8 +321,8 @@ def test_a_choice_is_charged_before_a_record_is_read(tmp_path, engine, monkeypat
         return aggregate(kernel)
 
     monkeypatch.setattr(engine, "aggregate", watched)
-    curator.choose(Fixed(0, 0), Fraction(1, 4), "first")
-    curator.choose(Fixed(0, 0), Fraction(1, 2), "second")
+    curator.choose(label_choice(engine), Fraction(1, 4), "first")
+    curator.choose(label_choice(engine), Fraction(1, 2), "second")
     assert seen == [(Fraction(1, 2), Fraction(3, 4), 1), (Fraction(1, 2), Fraction(1, 4), 2)]
 
 
@@ -315,10 +331,10 @@ def test_a_choice_past_the_whole_or_the_ledger_reads_nothing(tmp_path, engine, m
     ledger = Ledger.create(tmp_path / "ledger.db", epsilon="1/4")
     small = Curator(engine, Budget.of("1/8"), ledger=ledger)
     with pytest.raises(BudgetExceeded):
-        small.choose(Fixed(0, 0), Fraction(3, 2), "too much of the budget")
+        small.choose(label_choice(engine), Fraction(3, 2), "too much of the budget")
     with pytest.raises(BudgetExceeded):
         Curator(engine, Budget.of("1/2"), ledger=ledger).choose(
-            Fixed(0, 0), Fraction(1), "too much for the ledger"
+            label_choice(engine), Fraction(1), "too much for the ledger"
         )
     assert ledger.spent == 0
     assert small.remaining_share == 1
@@ -332,24 +348,24 @@ def test_a_failure_after_a_choice_was_charged_keeps_the_charge(engine, monkeypat
     monkeypatch.setattr(engine, "aggregate", fail)
     curator = Curator(engine, Budget.of(1))
     with pytest.raises(OSError, match="disk"):
-        curator.choose(Fixed(0, 0), Fraction(1, 2), "a choice")
+        curator.choose(label_choice(engine), Fraction(1, 2), "a choice")
     assert curator.remaining_share == Fraction(1, 2)
     assert len(curator.guarantee.asked) == 1
 
 
 def test_a_choice_by_too_many_cells_is_refused_before_anything_is_charged(engine, monkeypatch):
-    monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 10)
     curator = Curator(engine, Budget.of(1))
     with pytest.raises(TooManyCells, match="at most 10"):
-        curator.choose(Fixed(0, 0, kernel=leaf_kernel(engine)), Fraction(1), "a choice")
+        curator.choose(steps_of(engine), Fraction(1), "a choice")
     assert curator.remaining_share == 1
 
 
 def test_choices_by_the_same_sums_are_paid_each_and_read_once(engine):
-    heard, kernel = [], RecordCount()
+    heard, kernel = [], label_choice(engine)
     curator = Curator(engine, Budget.of(1), progress=heard.append)
     for purpose in ("first", "second"):
-        curator.choose(Fixed(0, 0, kernel=kernel), Fraction(1, 4), purpose)
+        curator.choose(kernel, Fraction(1, 4), purpose)
     assert heard == ["first"]
     assert curator.remaining_share == Fraction(1, 2)
     assert [q.purpose for q in curator.guarantee.asked] == ["first", "second"]

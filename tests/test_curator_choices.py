@@ -9,26 +9,31 @@ import pytest
 from frith import Budget, BudgetExceeded, Ledger, open_table
 from frith.curator import Curator
 from frith.errors import FormatError, TooManyCells
-from frith.gradients import ScoreColumn
-from frith.kernels import SplitCounts
-from frith.label_gradients import LabelGradients
-from frith.layout import Layout, mixed_cuts
+from frith.kernels import NodeSplits, SignsChoice, SplitCounts
+from frith.kernels.criteria import MaxMass
+from frith.kernels.gradients import ScoreColumn
+from frith.kernels.label_gradients import LabelGradients
+from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.privacy.mechanisms import PrivateChoice, SignChoice
-from frith.scores import MaxMass
-from frith.trees.binary import Question, Questions, ask_once
+from frith.privacy.sources import NoiseSource
+from frith.trees.binary import ask_once
 from frith.trees.growing import Grower
 from tests.tables import person_domain, small_domain, small_table
 
 BUDGETS = [Budget.of("1/2"), Budget.of("1/2", 1e-6)]
 
 
-class Watched:
+class Watched(NoiseSource):
     """A source for tests alone: takes the first of every list, and keeps the mechanisms it was given."""
 
     def __init__(self):
         self.given = []
 
-    def choose(self, scores, choice):
+    def perturb(self, sums, noise, threads):
+        raise NotImplementedError
+
+    def choose(self, scores, weights, choice):
         self.given.append(choice)
         return 0
 
@@ -38,22 +43,22 @@ class Watched:
 
 
 def watched(table, budget, **options):
-    curator = Curator(table, budget, **options)
-    curator._source = Watched()
-    return curator, curator._source.given
+    source = Watched()
+    return Curator(table, budget, source=source, **options), source.given
 
 
 def ask_splits(curator, grower, nodes, share, places=None):
     level, allowed = grower.level(nodes)
     places = np.arange(len(level.open_nodes)) if places is None else places
-    return curator.choose_splits(level, places, allowed[places], MaxMass(), share, "splits")
+    question = NodeSplits(level, places, allowed[places], MaxMass())
+    return curator.choose_splits(question, share, "splits")
 
 
 def ask_signs(curator, share):
     layout = Layout(curator.domain, mixed_cuts(curator.domain))
     start = np.zeros((1, curator.domain.n_labels), dtype=np.int32)
-    kernel = LabelGradients(layout, ScoreColumn(ask_once(curator.domain, Question()), start))
-    return curator.choose_signs(kernel, Questions(layout), share, "signs"), kernel
+    kernel = LabelGradients(layout, ScoreColumn(ask_once(curator.domain, BinarySplit()), start))
+    return curator.choose_signs(SignsChoice(kernel, BinarySplits(layout)), share, "signs"), kernel
 
 
 def ask(kind, curator, share):
@@ -150,7 +155,7 @@ def test_a_choice_past_the_whole_reads_nothing(kind, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["splits", "signs"])
 def test_a_choice_by_too_many_cells_is_refused_before_it_is_paid(kind, monkeypatch):
-    monkeypatch.setattr("frith.curator.MAX_CELLS", 10)
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 10)
     curator, given = watched(open_table(small_table(), small_domain()), Budget.of(1))
     with pytest.raises(TooManyCells, match="at most 10"):
         ask(kind, curator, Fraction(1))
@@ -165,10 +170,7 @@ def test_a_step_too_small_for_its_proof_is_refused_before_it_is_paid():
 
 
 def test_a_level_of_trees_that_share_a_node_is_refused_before_it_is_paid():
-    curator, given = watched(open_table(small_table(), small_domain()), Budget.of(1))
-    level, allowed = Grower(curator.domain, 1, 4).level([0])
+    level, _ = Grower(small_domain(), 1, 4).level([0])
     trees = replace(level.trees, roots=level.trees.roots[[0, 0]])
-    shared = SplitCounts(trees, level.layout, level.open_nodes, level.asks)
     with pytest.raises(FormatError, match="two paths"):
-        curator.choose_splits(shared, np.array([0]), allowed, MaxMass(), Fraction(1), "splits")
-    assert (given, curator.remaining_share) == ([], 1)
+        SplitCounts(trees, level.layout, level.open_nodes, level.asks)

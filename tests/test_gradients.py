@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Numeric, gradients
+from frith import Categorical, Domain, Numeric
 from frith.encoding import Batch
 from frith.engines import FileEngine, MemoryEngine
 from frith.errors import FrithError
-from frith.gradients import (
+from frith.kernels import StepChoice, gradients
+from frith.kernels.gradients import (
     POINT,
     SIGMOID,
     UNIT,
@@ -22,13 +23,14 @@ from frith.gradients import (
     ScoreColumn,
     probability_of,
 )
-from frith.layout import Layout, equal_width_cuts, mixed_cuts
-from frith.trees.binary import ObliviousTree, Question, Questions, SignedQuestions, ask_once
+from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.splits import BinarySplit, BinarySplits
+from frith.trees.binary import ObliviousTree, ask_once
 from frith.trees.random import grow_random_trees
 from tests import twins
 from tests.engines.tables import WITH_NAMES
 from tests.engines.test_persons import people_tables
-from tests.strategies import domains, examples, tables, trees
+from tests.strategies import domains, examples, lone, tables, trees
 from tests.tables import person_domain, small_domain, small_table
 
 SPANS = [POINT // 8, 2 * POINT, 20 * POINT]  # within the table's steps, usual, and past its ends
@@ -92,13 +94,17 @@ def chain_of(grown, rng, span):
     return column, reach
 
 
+def no_scores():
+    return ScoreColumn(ask_once(small_domain(), BinarySplit()), np.zeros(1, dtype=np.int32))
+
+
 def chain(column):
     """The columns that a column stands on, the oldest first."""
     return [] if column is None else [*chain(column.before), column]
 
 
 def oblivious(domain, rng, questions):
-    tree, candidates = ObliviousTree(domain), Questions(Layout(domain, mixed_cuts(domain)))
+    tree, candidates = ObliviousTree(domain), BinarySplits(Layout(domain, mixed_cuts(domain)))
     for _ in range(questions):
         tree.ask(candidates[int(rng.integers(len(candidates)))])
     return tree.trees()
@@ -113,7 +119,7 @@ def kernels(draw, domain):
         if draw(st.booleans()):
             return oblivious(domain, rng, draw(st.integers(0, 4)))
         several = draw(trees(domain))
-        return replace(several, roots=several.roots[:1])
+        return lone(several, 0, domain)
 
     grown = [one_tree() for _ in range(draw(st.integers(1, 3)))]
     column, reach = chain_of(grown, rng, draw(st.sampled_from(SPANS)))
@@ -202,11 +208,11 @@ def test_a_file_gives_the_sums_of_memory(domain, tmp_path):
 
 def test_a_column_reads_what_its_trees_and_earlier_ones_ask():
     domain = small_domain()
-    first = ScoreColumn(ask_once(domain, Question(2, cut=8)), np.zeros(2, dtype=np.int32))
-    nobody = ScoreColumn(ask_once(domain, Question()), np.zeros(1, dtype=np.int32), first)
+    first = ScoreColumn(ask_once(domain, BinarySplit(2, cut=8)), np.zeros(2, dtype=np.int32))
+    nobody = ScoreColumn(ask_once(domain, BinarySplit()), np.zeros(1, dtype=np.int32), first)
     members = np.array([True, False, True])
     last = ScoreColumn(
-        ask_once(domain, Question(0, members=members)), np.zeros(2, dtype=np.int32), nobody
+        ask_once(domain, BinarySplit(0, members=members)), np.zeros(2, dtype=np.int32), nobody
     )
     assert [c.attributes for c in (first, nobody, last)] == [(2,), (2,), (0, 2)]
 
@@ -306,7 +312,7 @@ def test_the_kernels_read_the_probability_of_the_score(seed):
     values = tuple(range(len(ends)))
     domain = Domain([Categorical("a", values)], Categorical("y", ("0", "1")))
     tree = replace(
-        ask_once(domain, Question()),
+        ask_once(domain, BinarySplit()),
         attribute=np.array([0] + [-1] * len(ends), dtype=np.int32),
         cut=np.full(len(ends) + 1, -1, dtype=np.int32),
         first_child=np.array([1] + [-1] * len(ends), dtype=np.int32),
@@ -357,7 +363,7 @@ def test_no_probability_moves_a_cell_past_its_bound(label):
 @given(st.integers(0, 20 * POINT))
 def test_no_score_within_reach_gives_a_gradient_past_the_most(reach):
     layout = Layout(small_domain(), mixed_cuts(small_domain()))
-    kernel = GradientSums(layout, None, reach, UNIT)
+    kernel = GradientSums(layout, no_scores(), reach, UNIT)
     scores = np.linspace(-reach, reach, 301).astype(int).tolist()
     widest = max(abs(y * UNIT - probability(s)) for s in scores for y in (0, 1))
     assert kernel.most == widest
@@ -366,7 +372,7 @@ def test_no_score_within_reach_gives_a_gradient_past_the_most(reach):
 @given(st.integers(0, 20 * POINT), st.integers(-3, UNIT))
 def test_a_clip_bounds_the_most_and_never_to_nothing(reach, clip):
     layout = Layout(small_domain(), mixed_cuts(small_domain()))
-    free, clipped = (GradientSums(layout, None, reach, c).most for c in (UNIT, clip))
+    free, clipped = (GradientSums(layout, no_scores(), reach, c).most for c in (UNIT, clip))
     assert clipped == max(1, min(free, clip))
 
 
@@ -380,7 +386,7 @@ def test_no_neighbor_moves_the_sums_past_their_sensitivity(seed, span, clip):
         (person_domain(records=2), [table.index[table.who == w] for w in table.who.unique()], 2),
     ):
         bins, cells = small_kernels(domain, seed, span, clip)
-        list_ = SignedQuestions(Questions(bins.layout), bins, bonus=1.5)
+        list_ = StepChoice(bins, BinarySplits(bins.layout), bonus=1.5)
         full = [MemoryEngine(table, domain).aggregate(k) for k in (bins, cells)]
         for rows in drop:
             less = MemoryEngine(table.drop(rows), domain)
@@ -392,7 +398,7 @@ def test_no_neighbor_moves_the_sums_past_their_sensitivity(seed, span, clip):
             assert (moved**2).sum() <= units**2 * bins.l2_squared
             assert np.abs(moved_cells).sum() <= units * cells.l1 == units * UNIT
             assert (moved_cells**2).sum() <= units**2 * cells.l2_squared == (units * UNIT) ** 2
-            scores = [list_.scores(sums, 1000.0) for sums in (full[0], full[0] - moved)]
+            scores = [list_.scores(sums) for sums in (full[0], full[0] - moved)]
             change = scores[0] - scores[1]
             assert change.max() - change.min() <= units * list_.range_
 
@@ -400,7 +406,7 @@ def test_no_neighbor_moves_the_sums_past_their_sensitivity(seed, span, clip):
 def test_a_gradient_stays_within_the_most_whatever_reach_was_stated():
     """Of a score of 3 that was said to be within 1/2: cut off, and no privacy is lost."""
     domain, table = small_domain(), small_table(1)
-    column = ScoreColumn(ask_once(domain, Question()), np.array([3 * POINT], dtype=np.int32))
+    column = ScoreColumn(ask_once(domain, BinarySplit()), np.array([3 * POINT], dtype=np.int32))
     table["good"] = "no"
     kernel = GradientSums(Layout(domain, mixed_cuts(domain)), column, POINT // 2, UNIT)
     assert kernel.most < probability(3 * POINT)
@@ -409,7 +415,7 @@ def test_a_gradient_stays_within_the_most_whatever_reach_was_stated():
 
 def test_the_sensitivities_are_attained():
     domain, table = small_domain(), small_table(30)
-    layout, everybody = Layout(domain, mixed_cuts(domain)), ask_once(domain, Question())
+    layout, everybody = Layout(domain, mixed_cuts(domain)), ask_once(domain, BinarySplit())
     for score, clip in ((0, UNIT), (-20 * POINT, UNIT), (20 * POINT, UNIT), (-20 * POINT, 700)):
         column = ScoreColumn(everybody, np.array([score], dtype=np.int32))
         bins = GradientSums(layout, column, abs(score), clip)
@@ -419,8 +425,8 @@ def test_the_sensitivities_are_attained():
         moved = full.aggregate(bins) - less.aggregate(bins)
         assert np.abs(moved).sum() == bins.l1 == 3 * bins.most
         assert (moved**2).sum() == bins.l2_squared
-        list_ = SignedQuestions(Questions(layout), bins)
-        change = list_.scores(moved, 0.0)
+        list_ = StepChoice(bins, BinarySplits(layout))
+        change = list_.scores(moved)
         assert change.max() - change.min() == list_.range_ == 2 * bins.most
         if score:
             moved = full.aggregate(cells) - less.aggregate(cells)
@@ -430,7 +436,7 @@ def test_the_sensitivities_are_attained():
 
 def test_labels_past_the_second_are_refused_or_stay_within_the_bound():
     domain = Domain([Categorical("a", ("x",))], Categorical("y", ("0", "1", "2")))
-    everybody, out = ask_once(domain, Question()), np.zeros((1, 2), dtype=np.int64)
+    everybody, out = ask_once(domain, BinarySplit()), np.zeros((1, 2), dtype=np.int64)
     try:
         column = ScoreColumn(everybody, np.zeros(1, dtype=np.int32))
         kernel = CellSums(everybody, column, domain)

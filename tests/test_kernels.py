@@ -221,7 +221,8 @@ import frith
 from frith import Categorical, Domain
 from frith.engines import MemoryEngine
 from frith.structure import Trees
-from frith.kernels import LeafCounts, _count_leaves
+from frith.kernels import LeafCounts
+from frith.kernels.counts import _count_leaves
 
 domain = Domain((Categorical("a", ("x", "y")),), Categorical("c", (0, 1)))
 table = pa.table({"a": ["x", "y", "y"], "c": [0, 1, 0]})

@@ -6,16 +6,17 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Domain
 from frith.engines import MemoryEngine, open_table
-from frith.gradients import POINT, UNIT, ScoreColumn
-from frith.label_gradients import (
+from frith.kernels.gradients import POINT, UNIT, ScoreColumn
+from frith.kernels.label_gradients import (
     WEIGHTS,
     LabelCells,
     LabelGradients,
     _sum_label_cells,
     _sum_vectors,
 )
-from frith.layout import Layout, mixed_cuts
-from frith.trees.binary import ObliviousTree, Question, Questions, ask_once
+from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplit, BinarySplits
+from frith.trees.binary import ObliviousTree, ask_once
 from tests import twins
 from tests.strategies import examples
 from tests.tables import small_domain, small_table
@@ -36,7 +37,7 @@ def kernels(seed, spread=4.0):
     rng = np.random.default_rng(seed)
     domain = many()
     layout = Layout(domain, mixed_cuts(domain))
-    questions = Questions(layout)
+    questions = BinarySplits(layout)
     column = None
     tree = ObliviousTree(domain)
     for place in rng.integers(0, len(questions), 3):
@@ -96,7 +97,7 @@ def test_sums_equal_a_naive_loop(seed, rows):
 def test_norms_hold_at_every_step_of_the_table():
     """A record of the last label, surely of another one, and less and less of a third."""
     domain = many()
-    tree, root = ask_once(domain, Question()), 0
+    tree, root = ask_once(domain, BinarySplit()), 0
     codes, labels = np.zeros((1, 3), dtype=np.int32), np.array([3], dtype=np.int32)
     lookup, begins = Layout(domain, mixed_cuts(domain)).lookup
     most, reached = 0, 0
@@ -117,13 +118,13 @@ def test_norms_hold_at_every_step_of_the_table():
 def test_no_record_moves_them_past_their_norms(seed, spread):
     layout, gradients, cells = kernels(seed, spread)
     data = table(20, seed)
-    questions = Questions(layout)
+    questions = BinarySplits(layout)
     for row in range(20):
         full, less = (open_table(t, many()) for t in (data, data.drop(index=row)))
         moved = full.aggregate(gradients) - less.aggregate(gradients)
         for a in range(len(layout.domain.attributes)):
             assert np.abs(moved[layout.bins(a)]).sum() <= gradients.most
-        assert np.abs(questions.scores(moved)).sum(axis=1).max() <= gradients.most
+        assert np.abs(questions.differences(moved)).sum(axis=1).max() <= gradients.most
         change = full.aggregate(cells) - less.aggregate(cells)
         assert np.abs(change).sum() <= cells.l1
         assert (change**2).sum() <= cells.l2_squared
@@ -132,7 +133,7 @@ def test_no_record_moves_them_past_their_norms(seed, spread):
 def test_a_record_that_is_wholly_wrong_reaches_the_bound():
     domain = many()
     column = ScoreColumn(
-        ask_once(domain, Questions(Layout(domain, mixed_cuts(domain)))[0]),
+        ask_once(domain, BinarySplits(Layout(domain, mixed_cuts(domain)))[0]),
         np.array([[30, 0, 0, 0]] * 2, dtype=np.int32) * POINT,
     )
     gradients = LabelGradients(Layout(domain, mixed_cuts(domain)), column)

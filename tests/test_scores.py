@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric
-from frith.layout import Layout, equal_width_cuts
-from frith.scores import (
+from frith.kernels.criteria import (
     MAX_CAP,
     SCALE,
     EntropyMass,
@@ -21,6 +20,7 @@ from frith.scores import (
     criterion,
     split_scores,
 )
+from frith.kernels.layout import Layout, equal_width_cuts
 
 CRITERIA = [GiniMass(), EntropyMass(4), EntropyMass(7), EntropyMass(1000), MaxMass()]
 counts = st.lists(st.integers(0, 40), min_size=1, max_size=5)

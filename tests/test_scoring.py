@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from frith import Budget, Categorical, Domain, Guarantee, open_table
 from frith.audit.replay import arbitrary_releases, replay
 from frith.curator import Curator
-from frith.errors import FormatError, FrithError, TooManyCells
+from frith.errors import FormatError, FrithError, QuestionError, TooManyCells
 from frith.forest import VOTES, Forest
 from frith.kernels import ConfusionCounts, RecordCount
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
@@ -188,11 +188,14 @@ class CountsTwice(ConfusionCounts):
         super().add(batch, out)
 
 
-def test_a_matrix_that_counts_twice_is_caught(monkeypatch):
+def test_a_matrix_that_counts_twice_is_refused_and_would_be_caught(monkeypatch):
     monkeypatch.setattr("frith.scoring.ConfusionCounts", CountsTwice)
     domain, table = small_domain(), small_table(60)
-    pair = (open_table(t, domain) for t in (table, table.drop(index=7)))
     forest = forest_of(domain)
+    with pytest.raises(QuestionError, match="none of frith's questions"):
+        private_score(Curator(open_table(table, domain), Budget.of(1)), forest)
+    monkeypatch.setattr("frith.curator.curator.check_question", lambda *args: None)
+    pair = (open_table(t, domain) for t in (table, table.drop(index=7)))
     assert not replay(Scoring(forest), *pair, Budget.of(1), arbitrary_releases(0)).holds
 
 

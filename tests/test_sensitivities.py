@@ -1,12 +1,15 @@
 """Sensitivities are what a record can move: every record of a domain, one by one, in every kernel."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from frith import open_table
+from frith import Budget, open_table
+from frith.curator import Curator
+from frith.errors import QuestionError
 from frith.kernels import (
     ConfusionCounts,
     CorrectCounts,
@@ -14,9 +17,10 @@ from frith.kernels import (
     NodeCounts,
     NodeSizes,
     RecordCount,
+    SplitCounts,
     SplitTables,
 )
-from frith.layout import Layout, mixed_cuts
+from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import RandomDecisionForestClassifier
 from frith.trees.growing import Grower
 from frith.trees.random import grow_random_trees
@@ -69,7 +73,8 @@ def test_a_record_is_at_one_node_of_each_tree_and_in_one_bin_of_each_attribute(n
     kernel = level(n_trees)
     assert kernel.most_asked == len(DOMAIN.attributes)
     assert kernel.n_trees == n_trees
-    most = [int(kernel.asks[kernel.tree_of == t].sum(axis=1).max()) for t in range(n_trees)]
+    per_node = kernel.asks.sum(axis=1)  # the first tree is a root, the others were split alike
+    most = [int(per_node[0])] + [int(per_node[1:].max())] * (n_trees - 1) if n_trees > 1 else [3]
     alone = sum(most) + n_trees  # what one record can really do: split trees ask one attribute less
     assert max(change.sum() for change in moved(kernel)) == alone
     assert kernel.l1 == kernel.l2_squared == n_trees * (len(DOMAIN.attributes) + 1) >= alone
@@ -88,9 +93,15 @@ def test_roots_of_several_trees_reach_what_is_stated():
 
 
 def test_a_level_without_open_nodes_is_never_asked_for_free():
-    kernel = Grower(DOMAIN, 2, 4).level([])[0]
+    some = Grower(DOMAIN, 2, 4).level([0, 1])[0]
+    nodes, asks = np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=bool)
+    kernel = SplitCounts(some.trees, some.layout, nodes, asks)
     assert (kernel.n_trees, kernel.most_asked, kernel.l1) == (0, 0, 0)
-    assert NodeCounts(kernel).l1 == NodeSizes(kernel).l1 == 1
+    curator = Curator(open_table(RECORDS, DOMAIN), Budget.of(1))
+    for question in (kernel, SplitTables(kernel), NodeCounts(kernel), NodeSizes(kernel)):
+        with pytest.raises(QuestionError, match="nothing in it"):
+            curator.noisy_counts(question, Fraction(1), "nothing")
+    assert curator.remaining_share == 1
     assert SplitTables(Grower(DOMAIN, 2, 4).level([0], last=True)[0]).l1 == 1
 
 

@@ -308,6 +308,12 @@ class Domain:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def same_codes(self, other: Domain) -> bool:
+        """Whether records have the same codes in both: the same attributes and label."""
+        if self is other:
+            return True
+        return Domain(self.attributes, self.label) == Domain(other.attributes, other.label)
+
     def __eq__(self, other: object) -> bool:  # Python's own would hold True, 1 and 1.0 for equal
         if not isinstance(other, Domain):
             return NotImplemented

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from frith._jit import compiled
 from frith.domain import Attribute, Categorical, Domain, Numeric, spelling
 from frith.errors import DataError
-from frith.jit import compiled
 from frith.short_texts import NOT_FOUND, find_short
 
 Columns = Callable[[str], pa.ChunkedArray]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._jit import available_threads, compiled
 from frith.domain import Domain, Value, class_array
 from frith.encoding import columns_of, encode_attributes
 from frith.errors import FormatError, FrithError
-from frith.jit import available_threads, compiled
 from frith.privacy.guarantee import Guarantee
 from frith.structure import Trees, find_leaf
 
@@ -55,6 +55,13 @@ class Forest:
     guarantee: Guarantee
     variance: NDArray[np.float64]
     vote: str = "counts"
+
+    def __post_init__(self) -> None:
+        self.trees.check(self.domain)
+        if self.values.shape != (self.trees.n_nodes, self.domain.n_labels):
+            raise FormatError("the forest's values do not fit its trees")
+        if self.vote not in VOTES:
+            raise FormatError(f"a forest's vote is one of {', '.join(VOTES)}")
 
     # -- prediction ----------------------------------------------------------------------------
 

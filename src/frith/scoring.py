@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator
-from frith.domain import Categorical, Domain, Value
+from frith.domain import Categorical, Value
 from frith.errors import FormatError, FrithError
 from frith.forest import Forest
 from frith.kernels import ConfusionCounts
@@ -33,7 +33,7 @@ def private_score(curator: Curator, forest: Forest) -> Score:
     from it is free. The forest is a release with a guarantee of its own: where it has learned from
     the same records the amounts add, and where it has none the score's guarantee says so.
     """
-    if not _same_codes(forest.domain, curator.domain):
+    if not forest.domain.same_codes(curator.domain):
         raise ValueError(
             "the forest's domain has other attributes or labels than the table's; score it on a "
             "table opened with the forest's own domain"
@@ -147,11 +147,6 @@ class Score:
         rows.append(["precision", *precisions, ""])
         accuracy = f"accuracy {self.accuracy:.4g}{noise}"
         return "\n".join([accuracy, *_aligned(rows), str(self.guarantee)])
-
-
-def _same_codes(one: Domain, other: Domain) -> bool:
-    """Whether records have the same codes in both: domains of the same attributes and label."""
-    return Domain(one.attributes, one.label) == Domain(other.attributes, other.label)
 
 
 def _clipped(share: float) -> float:

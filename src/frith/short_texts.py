@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.jit import compiled
+from frith._jit import compiled
 
 LONGEST = 7  # bytes; with their number they fit one word
 NOT_FOUND = -2

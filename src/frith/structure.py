@@ -1,4 +1,8 @@
-"""The public shape of a forest: trees as plain arrays, and the walk of a record down one of them."""
+"""The public shape of a forest: trees as plain arrays, and the walk of a record down one of them.
+
+Whatever comes from outside passes `Trees.from_json`, the strict reader, and `check`: loops over
+nodes run on structures that passed, and on nothing else.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Rebuilt, frozen
+from frith._jit import compiled
 from frith.domain import Categorical, Domain
 from frith.errors import FormatError
-from frith.jit import compiled
 
+MAX_NODES = 2**26
+"""The public cap on the nodes of one structure."""
 _TREE_ARRAYS = ("roots", "attribute", "cut", "first_child")
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
-    """The public shape of a forest: nodes of all trees in one row of arrays.
+class Trees(Rebuilt):
+    """The public shape of a forest: nodes of all trees in one row of arrays, none of them writable.
 
-    A node asks about `attribute` (-1 for a leaf). Its children are consecutive from
-    `first_child`: one a value for a categorical attribute (`cut` is -1), two for a numeric one,
-    codes below `cut` on the left. A categorical attribute may also be asked whether its value is in
-    a set: `cut` is then -2 - s, and codes in row s of `sets` go left, others right. Children come
-    after their parents.
+    A node asks about `attribute`. Its children are consecutive from `first_child`: one a value for
+    a categorical attribute (`cut` is -1), two for a numeric one, codes below `cut` on the left. A
+    categorical attribute may also be asked whether its value is in a set: `cut` is then -2 - s, and
+    codes in row s of `sets` go left, others right. Children come after their parents. In a leaf
+    all three numbers are -1.
     """
 
     roots: NDArray[np.int32]
@@ -32,6 +39,11 @@ class Trees:
     cut: NDArray[np.int32]
     first_child: NDArray[np.int32]
     sets: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
+
+    def __post_init__(self) -> None:
+        for name in _TREE_ARRAYS:
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
+        object.__setattr__(self, "sets", frozen(self.sets, np.bool_))
 
     @property
     def n_trees(self) -> int:
@@ -44,14 +56,15 @@ class Trees:
     @functools.cached_property
     def leaves(self) -> NDArray[np.int64]:
         """The leaf nodes, in order."""
-        return np.flatnonzero(self.attribute < 0)
+        return frozen(np.flatnonzero(self.attribute < 0), np.int64)
 
     @functools.cached_property
     def nodes(self) -> NDArray[np.int32]:
         """Attribute, cut, first child and leaf number side by side, as the kernels walk them."""
         leaf_number = np.full(self.n_nodes, -1, dtype=np.int32)
         leaf_number[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
-        return np.column_stack([self.attribute, self.cut, self.first_child, leaf_number])
+        columns = [self.attribute, self.cut, self.first_child, leaf_number]
+        return frozen(np.column_stack(columns), np.int32)
 
     @functools.cached_property
     def asked(self) -> tuple[int, ...]:
@@ -67,15 +80,10 @@ class Trees:
 
     def widths(self, domain: Domain) -> NDArray[np.int32]:
         """How many children each node has."""
-        branches = np.array([*(a.branches for a in domain.attributes), 0], dtype=np.int32)
-        return np.where(self.cut < -1, np.int32(2), branches[self.attribute])
-
-    def tree_of(self, domain: Domain) -> NDArray[np.int64]:
-        """The tree of each node; -1 where no tree reaches it."""
-        tree = np.full(self.n_nodes, -1, dtype=np.int64)
-        tree[self.roots] = np.arange(self.n_trees)
-        _pass_down(self.first_child, self.widths(domain), tree)
-        return tree
+        branches = np.array([a.branches for a in domain.attributes], dtype=np.int32)
+        inner = self.attribute >= 0
+        asked = branches[np.where(inner, self.attribute, 0)]
+        return np.where(inner, np.where(self.cut < -1, np.int32(2), asked), np.int32(0))
 
     def members(self, node: int) -> NDArray[np.bool_]:
         """Which codes a node that asks for a set sends left."""
@@ -96,63 +104,110 @@ class Trees:
 
     @classmethod
     def from_json(cls, data: Any, domain: Domain) -> Trees:
-        """Trees that are legal for a domain; raises like `check`, or as plain data do."""
-        arrays = {n: np.array(data[n], dtype=np.int32) for n in _TREE_ARRAYS}
+        """The strict reader: trees that are legal for a domain, or `FormatError`."""
+        if not isinstance(data, dict) or not {*_TREE_ARRAYS} <= data.keys() <= {
+            *_TREE_ARRAYS,
+            "sets",
+        }:
+            raise FormatError(
+                f"trees are an object of {', '.join(_TREE_ARRAYS)} and sets, and of nothing else"
+            )
+        arrays = {n: read_integers(data[n], np.int32, n) for n in _TREE_ARRAYS}
         trees = cls(**arrays, sets=_read_sets(data.get("sets", []), domain))
         trees.check(domain)
         return trees
 
     def check(self, domain: Domain) -> None:
-        """Raise `FormatError` unless every walk over codes of the domain ends in a leaf."""
-        nodes = np.arange(self.n_nodes)
-        inner = self.attribute >= 0
-        asked = self.attribute[inner]
-        if len(self.cut) != self.n_nodes or len(self.first_child) != self.n_nodes:
+        """Raise `FormatError` unless these are disjoint trees over codes of the domain."""
+        if self.__dict__.get("_legal_for") is domain:
+            return
+        self._check_arrays()
+        self._check_splits(domain)
+        self._check_family(domain)
+        object.__setattr__(self, "_legal_for", domain)
+
+    def _check_arrays(self) -> None:
+        """One row of numbers each, not too long; a leaf is written in one way only."""
+        if {self.attribute.shape, self.cut.shape, self.first_child.shape} != {(self.n_nodes,)}:
             raise FormatError("the forest's node arrays differ in length")
-        if len(self.roots) == 0 or not np.all((self.roots >= 0) & (self.roots < self.n_nodes)):
+        if self.n_nodes > MAX_NODES:
+            raise FormatError(f"the forest has more than {MAX_NODES:,} nodes")
+        if self.roots.ndim != 1 or len(self.roots) == 0:
+            raise FormatError("the forest has no tree")
+        if not np.all((self.roots >= 0) & (self.roots < self.n_nodes)):
             raise FormatError("the forest has a tree without a root")
+        leaves = self.attribute < 0
+        if np.any(self.attribute < -1) or np.any((self.cut != -1) & leaves):
+            raise FormatError("the forest has a leaf that asks; in a leaf all numbers are -1")
+        if np.any((self.first_child != -1) & leaves):
+            raise FormatError("the forest has a leaf with children; in a leaf all numbers are -1")
+
+    def _check_splits(self, domain: Domain) -> None:
+        """Every split is one that the domain has."""
+        inner = self.attribute >= 0
+        asked, cut = self.attribute[inner], self.cut[inner]
         if len(asked) and asked.max() >= len(domain.attributes):
             raise FormatError("the forest asks about an attribute its domain does not have")
-        cut, first = self.cut[inner], self.first_child[inner].astype(np.int64)
-        sizes = np.array([a.size for a in domain.attributes])[asked]
+        sizes = np.array([a.size for a in domain.attributes], dtype=np.int64)[asked]
         numeric = np.array([not isinstance(a, Categorical) for a in domain.attributes])[asked]
-        if np.any(self.cut[~inner] < -1):
-            raise FormatError("the forest has a leaf that asks for a set")
         if np.any((cut >= 0) != numeric):
             raise FormatError(
                 "the forest has a cut on a categorical attribute, or none on a number"
             )
-        if np.any(-2 - cut >= len(self.sets)) or np.any(sizes[cut < -1] > self.sets.shape[1]):
+        if np.any(cut > sizes):
+            raise FormatError("the forest has a cut that its attribute does not have")
+        has_set = cut < -1
+        if self.sets.ndim != 2 or np.any(-2 - cut[has_set].astype(np.int64) >= len(self.sets)):
             raise FormatError("the forest asks for a set that it does not have")
-        if np.any(first <= nodes[inner]) or np.any(
-            first + self.widths(domain)[inner] > self.n_nodes
-        ):
+        if np.any(sizes[has_set] > self.sets.shape[1]):
+            raise FormatError("the forest asks for a set that it does not have")
+
+    def _check_family(self, domain: Domain) -> None:
+        """Children come after their parents, and every node is a root or one node's child."""
+        inner = self.attribute >= 0
+        first, widths = self.first_child[inner].astype(np.int64), self.widths(domain)[inner]
+        if np.any(first <= np.flatnonzero(inner)) or np.any(first + widths > self.n_nodes):
             raise FormatError("the forest has a node whose children are out of place")
-        widths = self.widths(domain)[inner]
         above = np.repeat(first - np.cumsum(widths) + widths, widths)
-        times = np.bincount(
-            np.concatenate([self.roots, above + np.arange(len(above))]), minlength=self.n_nodes
-        )
+        reached = np.concatenate([self.roots, above + np.arange(len(above))])
+        times = np.bincount(reached, minlength=self.n_nodes)
         if np.any(times > 1):
             raise FormatError("the forest has a node that two paths reach; no tree has one")
+        if np.any(times == 0):
+            raise FormatError("the forest has a node that no path reaches")
+
+
+def read_integers(data: Any, dtype: Any, what: str) -> NDArray[Any]:
+    """A list of whole numbers that fit the type; numbers alone, no text, no fractions."""
+    if type(data) is not list or not all(type(n) is int for n in data):
+        raise FormatError(f"{what} must be a list of whole numbers")
+    limits = np.iinfo(dtype)
+    if data and not limits.min <= min(data) <= max(data) <= limits.max:
+        raise FormatError(f"{what} holds a number that is too large")
+    return np.array(data, dtype=dtype)
 
 
 def sum_up(trees: Trees, leaf_values: NDArray[Any], domain: Domain) -> NDArray[Any]:
     """Values of all nodes from those of the leaves: a parent is the sum of its children."""
+    trees.check(domain)
     values = np.zeros((trees.n_nodes, leaf_values.shape[1]), dtype=leaf_values.dtype)
     values[trees.leaves] = leaf_values
     _sum_up(trees.first_child, trees.widths(domain), values)
     return values
 
 
-def _read_sets(lists: list[list[int]], domain: Domain) -> NDArray[np.bool_]:
+def _read_sets(lists: Any, domain: Domain) -> NDArray[np.bool_]:
     """One row a set; as wide as the largest categorical attribute."""
-    if not lists:
-        return np.zeros((0, 0), dtype=bool)
+    if type(lists) is not list:
+        raise FormatError("sets must be a list of lists of whole numbers")
     sizes = [a.size for a in domain.attributes if isinstance(a, Categorical)]
-    sets = np.zeros((len(lists), max(sizes, default=0)), dtype=bool)
-    for row, codes in zip(sets, lists, strict=True):
-        if not all(0 <= c < sets.shape[1] for c in codes):
+    width = max(sizes, default=0) if lists else 0
+    if len(lists) * width > MAX_NODES:
+        raise FormatError(f"the forest has sets of more than {MAX_NODES:,} values")
+    sets = np.zeros((len(lists), width), dtype=bool)
+    for row, data in zip(sets, lists, strict=True):
+        codes = read_integers(data, np.int32, "a set")
+        if len(codes) and not 0 <= codes.min() <= codes.max() < width:
             raise FormatError("the forest asks for a set of values that are none")
         row[codes] = True
     return sets
@@ -174,13 +229,6 @@ def find_leaf(codes, i, node, nodes, sets):  # type: ignore[no-untyped-def]
         node = nodes[node, 2] + branch
         attribute = nodes[node, 0]
     return nodes[node, 3]
-
-
-@compiled
-def _pass_down(first_child, widths, values):  # type: ignore[no-untyped-def]
-    for node in range(len(widths)):
-        for child in range(first_child[node], first_child[node] + widths[node]):
-            values[child] = values[node]
 
 
 @compiled

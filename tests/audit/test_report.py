@@ -37,7 +37,17 @@ def test_the_status_of_a_rung_is_the_worst_of_its_forms():
     both = (Outcome("replay", "a", "passed", ""), Outcome("replay", "b", "failed", ""))
     told = Report("x", Budget.of(1), "quick", both)
     assert told.status_of("replay") == "failed"
-    assert told.status_of("canaries") == "not applicable"
+    assert told.status_of("canaries") == "not checked"
+
+
+def test_a_rung_that_checked_nothing_did_not_pass():
+    fine, nothing = (
+        Outcome(r, "a", s, "") for r, s in (("replay", "passed"), ("x", "not checked"))
+    )
+    assert Report("x", Budget.of(1), "quick", (fine,)).passed
+    assert not Report("x", Budget.of(1), "quick", (fine, nothing)).passed
+    part = Outcome("x", "a part of it", "passed", "")
+    assert Report("x", Budget.of(1), "quick", (fine, nothing, part)).passed
 
 
 def test_the_page_stands_alone_and_shows_text_as_text():

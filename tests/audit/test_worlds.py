@@ -117,7 +117,7 @@ def test_replay_holds_on_postgresql(name, postgres_database):
 def test_an_error_that_depends_on_records_is_a_difference():
     class Raises:
         def learn(self, curator):
-            if len(curator._engine._encoded) % 2:
+            if len(curator._engine._engine._encoded) % 2:
                 raise ValueError("odd")
 
     from frith.audit.subjects import Subject

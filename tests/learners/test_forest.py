@@ -201,12 +201,12 @@ def test_each_route_is_taken_somewhere():
     values = Domain(
         [a for a in small_domain().attributes if a.name != "size"], three, records=3_000
     )
-    assert "question of step" in purposes(numbers, 1)
+    assert "split of step" in purposes(numbers, 1)
     assert "labels by value" not in purposes(numbers, 1)
-    assert "question of step" not in purposes(values, 1)
+    assert "split of step" not in purposes(values, 1)
     assert "labels by value" in purposes(values, 1)
     assert "temperature" in purposes(values, 1)
-    assert "question of step" in purposes(values, 10)
+    assert "split of step" in purposes(values, 10)
     assert "labels by value" in purposes(values, 10)
 
 

@@ -51,9 +51,8 @@ def test_a_ledger_sells_no_published_form(learner, tmp_path):
 
 
 def curator(table, epsilon=1):
-    made = PublishedCurator(open_table(table, small_domain()), Budget.of(epsilon))
-    made._source = FrozenSource(arbitrary_releases(0))
-    return made
+    source = FrozenSource(arbitrary_releases(0))
+    return PublishedCurator(open_table(table, small_domain()), Budget.of(epsilon), source=source)
 
 
 def exchanges(learner, table):

@@ -13,7 +13,7 @@ from frith import (
     RandomDecisionForestClassifier,
     open_table,
 )
-from frith.audit.replay import ReplayCurator, arbitrary_releases, loss_of
+from frith.audit.replay import arbitrary_releases, loss_of, replay_curator
 from frith.curator import RECORDS_ARE_PUBLIC, Curator, Release
 from frith.errors import SourceError
 from frith.kernels import LeafCounts, RecordCount
@@ -102,7 +102,7 @@ def test_many_labels_are_learned_together_too():
 def replayed(learner, tables, budget, seed, panel=OpenSum, domain=DOMAIN):
     """One run with frozen answers: each party's exchanges, and the forest."""
     parties = {
-        name: ReplayCurator(open_table(t, domain), budget, arbitrary_releases(10 * seed + i))
+        name: replay_curator(open_table(t, domain), budget, arbitrary_releases(10 * seed + i))
         for i, (name, t) in enumerate(tables.items())
     }
     if panel is SecureSum:
@@ -111,7 +111,7 @@ def replayed(learner, tables, budget, seed, panel=OpenSum, domain=DOMAIN):
     else:
         asked = parties
     forest = learner.learn(JointCurator(panel(asked)))
-    return forest, {name: c.frozen.exchanges for name, c in parties.items()}
+    return forest, {name: c._source.exchanges for name, c in parties.items()}
 
 
 def losses(learner, tables, budget, seed, panel=OpenSum, domain=DOMAIN):
@@ -163,7 +163,7 @@ def test_shares_under_masks_stay_within_the_budget_too(delta):
     assert Fraction(99, 100) * budget.total < found["ada"] <= budget.total
 
 
-def test_a_kernel_that_undercharges_is_caught():
+def test_a_kernel_that_undercharges_is_refused_and_would_be_caught(monkeypatch):
     class OneTree(LeafCounts):
         l1 = l2_squared = 1
 
@@ -171,6 +171,9 @@ def test_a_kernel_that_undercharges_is_caught():
         def learn(self, curator):
             curator.noisy_counts(OneTree(TREES, DOMAIN), curator.remaining_share, "leaves")
 
+    with pytest.raises(MergeError, match="none of frith's questions"):
+        losses(Undercharging(), dealt(3), Budget.of(1), 0)
+    monkeypatch.setattr("frith.curator.curator.check_question", lambda *args: None)
     assert losses(Undercharging(), dealt(3), Budget.of(1), 0)["ada"] > 2
 
 

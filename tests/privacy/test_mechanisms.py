@@ -174,7 +174,7 @@ def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit):
     scores, n = [3, 2, 0], 20_000
     choice, half = (PrivateChoice(Fraction(1), r, unit) for r in (2, 1))
     source = OpenDPSource()
-    won = np.bincount([source.choose(scores, choice) for _ in range(n)], minlength=3) / n
+    won = np.bincount([source.choose(scores, [0.0] * 3, choice) for _ in range(n)], minlength=3) / n
     tolerance = np.sqrt(np.log(2 / FALSE_FAILURE) / (2 * n))  # Hoeffding, two-sided
     assert np.abs(won - choice.law(scores)).max() <= tolerance
     assert np.abs(won - half.law(scores)).max() > tolerance
@@ -199,4 +199,4 @@ def test_sums_saturate_instead_of_wrapping():
 def test_the_exact_source_changes_nothing_and_takes_the_first_best():
     sums = np.array([3, -1, 7])
     assert np.array_equal(ExactSource().perturb(sums, DiscreteLaplace(Fraction(1), 1), 1), sums)
-    assert ExactSource().choose([2, 5, 5], PrivateChoice(Fraction(1), 1)) == 1
+    assert ExactSource().choose([2, 5, 5], [9.0, 0.0, 9.0], PrivateChoice(Fraction(1), 1)) == 1

@@ -11,11 +11,10 @@ import pytest
 from frith.learners import BY_NAME
 from frith.ledger import Book
 from frith.server import jobs, members, tables
-from frith.server.journal import JobCurator
 from frith.server.policies import Policy
 from frith.server.problems import STOPPED
 from frith.server.routes import ledger
-from frith.server.worker import Worker
+from frith.server.worker import Worker, open_curator
 from frith.store import StoreError
 from tests.server.conftest import BUDGET, Person, refused, said
 from tests.tables import person_domain, small_domain, small_table
@@ -242,13 +241,14 @@ def test_progress_is_told_in_passes(house):
     job = said(house.analyst.ask(house.table, learner="gini", parameters={}, epsilon="1"), 202)
     seen = []
 
-    class Watched(JobCurator):
-        def _sums(self, kernel, purpose):
-            sums = super()._sums(kernel, purpose)
+    def watched(engine, budget, journal, progress):
+        def begin(purpose):
+            progress(purpose)
             seen.append(house.analyst.job(job["id"]))
-            return sums
 
-    house.worker = Worker(house.context, Watched)
+        return open_curator(engine, budget, journal, begin)
+
+    house.worker = Worker(house.context, watched)
     house.work()
     assert sorted({s["passes"] for s in seen}) == list(range(1, seen[-1]["passes"] + 1))
     assert {s["state"] for s in seen} == {"running"}

@@ -10,9 +10,10 @@ import pytest
 
 from frith.engines.files import FileEngine
 from frith.forest import Forest
+from frith.privacy.sources import JournaledSource, NoiseSource, OpenDPSource
 from frith.server import jobs, training
 from frith.server.context import Context
-from frith.server.journal import JobCurator, JournaledSource, pack, unpack
+from frith.server.journal import pack, unpack
 from frith.server.members import get_member, issue_token
 from frith.server.problems import FAILED, FAILED_FREE, Problem
 from frith.server.requests import TRAIN, ask_to_train, read_budget
@@ -20,7 +21,7 @@ from frith.server.sample import fill
 from frith.server.schema import Job, Journal, Release
 from frith.server.settings import Settings
 from frith.server.tables import see
-from frith.server.worker import Worker
+from frith.server.worker import Worker, open_curator
 from frith.store import Database, StoreError
 from tests.server.conftest import QUICK, Person, refused, said, shared_app
 
@@ -32,30 +33,35 @@ class Killed(BaseException):
     """What `kill -9` is to a worker: nothing after it runs."""
 
 
-class Counted:
+class Counted(NoiseSource):
     """A source in front of the real one, which counts what was drawn and keeps it."""
 
     def __init__(self, source):
         self.source, self.drawn = source, []
 
-    def __getattr__(self, name):
-        ask = getattr(self.source, name)
+    states = None
 
-        def counted(*args):
-            answer = ask(*args)
-            self.drawn.append(answer)
-            return answer
+    def perturb(self, *args):
+        return self._keep(self.source.perturb(*args))
 
-        return counted
+    def choose(self, *args):
+        return self._keep(self.source.choose(*args))
+
+    def choose_signs(self, *args):
+        return self._keep(self.source.choose_signs(*args))
+
+    def _keep(self, answer):
+        self.drawn.append(answer)
+        return answer
 
 
 class Lab:
     """Makes curators that are counted, and that die when their pass number `dies_at` begins."""
 
     def __init__(self, dies_at=None):
-        self.dies_at, self.curators = dies_at, []
+        self.dies_at, self.journals = dies_at, []
 
-    def __call__(self, engine, budget, stored, progress):
+    def __call__(self, engine, budget, journal, progress):
         passes = Counter()
 
         def begin(purpose):
@@ -64,14 +70,13 @@ class Lab:
             if passes["begun"] == self.dies_at:
                 raise Killed
 
-        curator = JobCurator(engine, budget, stored, begin)
-        curator.journal._source = Counted(curator.journal._source)
-        self.curators.append(curator)
-        return curator
+        journal._source = Counted(journal._source)
+        self.journals.append(journal)
+        return open_curator(engine, budget, journal, begin)
 
     @property
     def drawn(self):
-        return [len(c.journal._source.drawn) for c in self.curators]
+        return [len(j._source.drawn) for j in self.journals]
 
 
 def attempt(house, lab):
@@ -113,9 +118,9 @@ def test_a_rerun_repeats_what_was_stored_and_draws_only_what_was_not(house, lear
     assert not house.worker.work_once(), "its worker may be alive"
     house.clock.move(seconds=61)
     assert attempt(house, second) == "lived"
-    (curator,) = second.curators
-    assert curator.journal._stored == stored, "and they are given again"
-    assert curator.journal._given == len(stored)
+    (journal,) = second.journals
+    assert journal._stored == stored, "and they are given again"
+    assert journal._given == len(stored)
     assert house.analyst.job(job)["state"] == "done"
     assert house.entries() == charged, "under the same receipt"
 
@@ -129,7 +134,7 @@ def test_the_release_after_a_crash_is_the_one_that_the_stored_answers_lead_to(ho
     attempt(house, second := Lab())
     fresh = [
         answer.tolist() if isinstance(answer, np.ndarray) else answer
-        for answer in second.curators[0].journal._source.drawn
+        for answer in second.journals[0]._source.drawn
     ]
     assert len(stored) > 0
     assert len(fresh) > 0
@@ -138,7 +143,8 @@ def test_the_release_after_a_crash_is_the_one_that_the_stored_answers_lead_to(ho
         work = training.Work(session, row, house.settings)
 
     def replayed(engine, budget):
-        return JobCurator(engine, budget, [*stored, *fresh], lambda purpose: None)
+        journal = JournaledSource(OpenDPSource(), [*stored, *fresh])
+        return open_curator(engine, budget, journal, lambda purpose: None)
 
     released = Forest.from_json(said(house.analyst.get(f"/v1/forests/{job}"))["forest"])
     assert Forest.from_json(work.run(replayed)["forest"]) == released
@@ -209,7 +215,7 @@ def test_a_journal_ends_with_its_job(house):
 def test_a_journal_of_another_shape_is_not_believed():
     source = JournaledSource(None, [7])
     with pytest.raises(RuntimeError):
-        source.choose([1, 2, 3], None)
+        source.choose([1, 2, 3], [0.0] * 3, None)
 
 
 # -- losing a lease --------------------------------------------------------------------------------
@@ -240,9 +246,9 @@ def test_a_worker_that_is_overtaken_midway_stops_and_leaves_the_job_to_the_other
     job = ask(house)
 
     class Overtaken(Lab):
-        def __call__(self, engine, budget, stored, progress):
+        def __call__(self, engine, budget, journal, progress):
             house.change_job(job, worker="another")
-            return super().__call__(engine, budget, stored, progress)
+            return super().__call__(engine, budget, journal, progress)
 
     worker = Worker(house.context, Overtaken())
     assert worker.work_once()
@@ -503,7 +509,7 @@ def test_parameters_that_cannot_work_are_refused_before_the_charge(house):
 def test_questions_with_too_many_cells_are_refused_before_the_charge(house):
     job = ask(house, learner="random-decision", parameters={"n_trees": 10_000, "height": 6})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("frith.curator.MAX_CELLS", 1_000)
+        patch.setattr("frith.kernels.closed.MAX_CELLS", 1_000)
         house.work()
     last = house.analyst.job(job)
     assert last["state"] == "failed"

@@ -29,10 +29,9 @@ from frith.learners import BY_NAME
 from frith.server import jobs, members, tables
 from frith.server.app import make_app
 from frith.server.context import Context
-from frith.server.journal import JobCurator, JournaledSource
 from frith.server.logs import set_up_logs
 from frith.server.settings import Settings
-from frith.server.worker import Worker
+from frith.server.worker import Worker, open_curator
 from frith.store import Database
 from tests.server.conftest import HOST, HandClock, shared_app
 from tests.server.routes import Route, routes_of
@@ -41,13 +40,10 @@ from tests.tables import small_domain, small_table
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-class FrozenCurator(JobCurator):
+def frozen_curator(engine, budget, journal, progress):
     """A curator whose releases are a function of the question's number and shape alone."""
-
-    def __init__(self, engine, budget, stored, progress):
-        super().__init__(engine, budget, stored, progress)
-        self.journal = JournaledSource(FrozenSource(arbitrary_releases(7)), stored)
-        self._source = self.journal
+    journal._source = FrozenSource(arbitrary_releases(7))
+    return open_curator(engine, budget, journal, progress)
 
 
 class Server:
@@ -64,7 +60,7 @@ class Server:
         database.upgrade()
         self.context = Context(database, settings, self.clock, secret)
         self.app = app_for(self.context)
-        self.worker = Worker(self.context, FrozenCurator if frozen else JobCurator)
+        self.worker = Worker(self.context, frozen_curator if frozen else open_curator)
         self.clients, self.tokens = {}, {}
         with database.write() as session:
             for name, role in (("carla", "curator"), ("ana", "analyst")):

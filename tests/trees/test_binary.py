@@ -1,8 +1,8 @@
 """Candidates against a walk over codes, and trees of two answers against every possible record."""
 
+from fractions import Fraction
 from itertools import combinations, product
 from math import log
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric
 from frith.engines import MemoryEngine
-from frith.gradients import POINT, UNIT, GradientSums, ScoreColumn, probability_of
-from frith.layout import Layout, equal_width_cuts, mixed_cuts
-from frith.trees.binary import (
-    GROUPED,
-    ObliviousTree,
-    Question,
-    Questions,
-    SignedQuestions,
-    ask_once,
-    join_trees,
-)
+from frith.kernels import StepChoice
+from frith.kernels.gradients import POINT, UNIT, GradientSums, ScoreColumn, probability_of
+from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.splits import GROUPED, BinarySplit, BinarySplits
+from frith.privacy.mechanisms import PrivateChoice
+from frith.trees.binary import ObliviousTree, ask_once, join_trees
 from tests import twins
 from tests.strategies import examples, trees
 from tests.tables import small_domain, small_table
@@ -50,14 +45,14 @@ def domains(draw, most=3, sizes=6):
 @st.composite
 def questions_about(draw, domain):
     """A candidate, or one that no list has: cuts at the ends, sets of none and of all values."""
-    candidates = Questions(Layout(domain, mixed_cuts(domain)))
+    candidates = BinarySplits(Layout(domain, mixed_cuts(domain)))
     if draw(st.booleans()):
         return candidates[draw(st.integers(0, len(candidates) - 1))]
     a = draw(st.integers(0, len(domain.attributes) - 1))
     size = domain.attributes[a].size
     if isinstance(domain.attributes[a], Numeric):
-        return Question(a, cut=draw(st.integers(0, size)))
-    return Question(
+        return BinarySplit(a, cut=draw(st.integers(0, size)))
+    return BinarySplit(
         a, members=np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
     )
 
@@ -101,7 +96,7 @@ def documented_count(layout):
 @given(domains(sizes=7), st.booleans(), st.integers(0, 10**6))
 def test_scores_are_left_minus_right(domain, coarse, seed):
     layout = Layout(domain, equal_width_cuts(domain, 3) if coarse else mixed_cuts(domain))
-    questions, rng = Questions(layout), np.random.default_rng(seed)
+    questions, rng = BinarySplits(layout), np.random.default_rng(seed)
     records = [[int(rng.integers(a.size)) for a in domain.attributes] for _ in range(20)]
     weights = rng.integers(-UNIT, UNIT, 20).tolist()
     lookup, begins = layout.lookup
@@ -109,7 +104,7 @@ def test_scores_are_left_minus_right(domain, coarse, seed):
     for codes, g in zip(records, weights, strict=True):
         for a, code in enumerate(codes):
             sums[lookup[begins[a] + code]] += g
-    scores = questions.scores(sums)
+    scores = questions.differences(sums)
     assert scores.dtype == np.int64
     assert len(scores) == len(questions) == documented_count(layout)
     for i, score in enumerate(scores):
@@ -125,7 +120,7 @@ def test_scores_are_left_minus_right(domain, coarse, seed):
 @pytest.mark.parametrize("size", range(1, 16))
 def test_the_candidates_of_an_attribute_are_as_many_as_documented(size):
     domain = Domain([categorical(size)], LABEL)
-    questions = Questions(Layout(domain, mixed_cuts(domain)))
+    questions = BinarySplits(Layout(domain, mixed_cuts(domain)))
     assert len(questions) == documented_count(questions.layout)
     assert GROUPED == 12
 
@@ -133,7 +128,7 @@ def test_the_candidates_of_an_attribute_are_as_many_as_documented(size):
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 12])
 def test_few_values_are_grouped_in_every_two_parts(size):
     domain = Domain([categorical(size)], LABEL)
-    questions = Questions(Layout(domain, mixed_cuts(domain)))
+    questions = BinarySplits(Layout(domain, mixed_cuts(domain)))
     first = {  # the part that has the first value names the grouping
         frozenset(np.flatnonzero(left if left[0] else ~left).tolist())
         for left in (questions[i].left(size) for i in range(len(questions) - 1))
@@ -150,7 +145,7 @@ def test_few_values_are_grouped_in_every_two_parts(size):
 @pytest.mark.parametrize("size", [13, 14, 40])
 def test_many_values_are_cut_in_order_or_asked_for_one(size):
     domain = Domain([categorical(size)], LABEL)
-    questions = Questions(Layout(domain, mixed_cuts(domain)))
+    questions = BinarySplits(Layout(domain, mixed_cuts(domain)))
     lefts = [questions[i].left(size).tolist() for i in range(len(questions) - 1)]
     cuts = [[code < at for code in range(size)] for at in range(1, size)]
     ones = [[code == one for code in range(size)] for one in range(size)]
@@ -160,7 +155,7 @@ def test_many_values_are_cut_in_order_or_asked_for_one(size):
 def test_the_cuts_of_a_number_are_those_of_the_layout():
     domain = Domain([categorical(1, "one"), Numeric("n", 0, 1, cells=40, missing=True)], LABEL)
     layout = Layout(domain, mixed_cuts(domain))
-    questions = Questions(layout)
+    questions = BinarySplits(layout)
     assert [questions[i].cut for i in range(len(questions))] == [*layout.cuts[1].tolist(), -1]
     assert [questions[i].attribute for i in range(len(questions) - 1)] == [1] * len(layout.cuts[1])
 
@@ -168,7 +163,7 @@ def test_the_cuts_of_a_number_are_those_of_the_layout():
 @examples(60)
 @given(domains(sizes=7))
 def test_every_candidate_parts_the_values_and_only_the_last_is_for_everybody(domain):
-    questions = Questions(Layout(domain, mixed_cuts(domain)))
+    questions = BinarySplits(Layout(domain, mixed_cuts(domain)))
     for i in range(len(questions) - 1):
         size = domain.attributes[questions[i].attribute].size
         left = questions[i].left(size)
@@ -181,7 +176,7 @@ def test_every_candidate_parts_the_values_and_only_the_last_is_for_everybody(dom
 @examples(60)
 @given(domains(most=4, sizes=14))
 def test_weights_are_finite_and_groupings_pay_for_being_many(domain):
-    questions = Questions(Layout(domain, mixed_cuts(domain)))
+    questions = BinarySplits(Layout(domain, mixed_cuts(domain)))
     weights = questions.weights
     assert weights.shape == (len(questions),)
     assert np.isfinite(weights).all()
@@ -198,7 +193,7 @@ def test_weights_are_finite_and_groupings_pay_for_being_many(domain):
 
 
 @examples(30)
-@given(domains(), st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 5e4]), st.floats(0, 9))
+@given(domains(), st.integers(0, 10**6), st.sampled_from([1, 10, 50_000]), st.floats(0, 9))
 def test_each_sign_has_its_score_and_both_have_the_public_weight(domain, seed, scale, bonus):
     layout = Layout(domain, mixed_cuts(domain))
     rng = np.random.default_rng(seed)
@@ -206,14 +201,16 @@ def test_each_sign_has_its_score_and_both_have_the_public_weight(domain, seed, s
     sums = np.zeros(layout.n_bins, dtype=np.int64)
     lookup, begins = layout.lookup
     sums[lookup[begins + codes]] += g
-    list_ = SignedQuestions(Questions(layout), SimpleNamespace(most=99), bonus)
-    scores = list_.scores(sums, scale)
-    assert len(scores) == len(list_) == 2 * len(list_.questions)
-    weights = list_.questions.weights.tolist()
+    column = ScoreColumn(ask_once(domain, BinarySplit()), np.zeros(1, dtype=np.int32))
+    list_ = StepChoice(GradientSums(layout, column, 0, 99), BinarySplits(layout), bonus)
+    choice = PrivateChoice(Fraction(list_.range_) / scale, list_.range_)
+    scores = choice.weighed(list_.scores(sums).tolist(), list_.weights.tolist())
+    assert len(scores) == len(list_) == 2 * len(list_.splits)
+    weights = list_.splits.weights.tolist()
     for i, score in enumerate(scores):
         question, sign = list_.chosen(i)
         public = weights[i // 2] + (bonus if question.attribute < 0 else 0.0)
-        assert score == sign * answer(question, codes, domain) * g + round(scale * public)
+        assert score == sign * answer(question, codes, domain) * g + round(choice.scale * public)
     assert sum(list_.chosen(i)[1] for i in range(len(list_))) == 0
     assert list_.range_ == 2 * 99
 
@@ -221,11 +218,11 @@ def test_each_sign_has_its_score_and_both_have_the_public_weight(domain, seed, s
 def test_scores_of_a_table_are_left_minus_right_of_its_gradients():
     domain, table = small_domain(), small_table(60)
     layout = Layout(domain, mixed_cuts(domain))
-    split = Question(2, cut=7)
+    split = BinarySplit(2, cut=7)
     column = ScoreColumn(ask_once(domain, split), np.array([POINT, -2 * POINT], dtype=np.int32))
     kernel = GradientSums(layout, column, 2 * POINT, UNIT)
-    list_ = SignedQuestions(Questions(layout), kernel)
-    scores = list_.scores(MemoryEngine(table, domain, rows=7).aggregate(kernel), 0.0)
+    list_ = StepChoice(kernel, BinarySplits(layout))
+    scores = list_.scores(MemoryEngine(table, domain, rows=7).aggregate(kernel))
     records = twins.records_of(table.to_dict("list"), domain)
     for i, score in enumerate(scores):
         question, sign = list_.chosen(i)
@@ -243,7 +240,7 @@ def test_scores_of_a_table_are_left_minus_right_of_its_gradients():
 @examples(40)
 @given(domains(most=2))
 def test_a_candidates_tree_sends_left_what_its_question_says(domain):
-    questions, records = Questions(Layout(domain, mixed_cuts(domain))), every_record(domain)
+    questions, records = BinarySplits(Layout(domain, mixed_cuts(domain))), every_record(domain)
     for i in range(len(questions)):
         question = questions[i]
         made = ask_once(domain, question)
@@ -283,12 +280,12 @@ def test_every_record_is_in_the_leaf_of_its_answers_and_no_leaf_is_without(data)
 
 def test_a_question_asked_again_or_already_answered_makes_no_leaf():
     domain = Domain([Numeric("n", 0, 1, cells=8), categorical(4, "c")], LABEL)
-    low, middle = Question(0, cut=2), Question(0, cut=5)
-    first = Question(1, members=np.array([True, False, False, False]))
-    second = Question(1, members=np.array([False, True, False, False]))
+    low, middle = BinarySplit(0, cut=2), BinarySplit(0, cut=5)
+    first = BinarySplit(1, members=np.array([True, False, False, False]))
+    second = BinarySplit(1, members=np.array([False, True, False, False]))
     tree = ObliviousTree(domain)
     shapes = []
-    for question in (low, low, Question(), middle, first, second, first):
+    for question in (low, low, BinarySplit(), middle, first, second, first):
         tree.ask(question)
         shapes.append(len(tree.trees().leaves))
     assert shapes == [2, 2, 2, 3, 6, 9, 9]
@@ -307,7 +304,7 @@ def test_a_tree_that_asks_nothing_is_one_leaf():
 
 def test_trees_of_one_domain_share_nothing():
     one, other = ObliviousTree(small_domain()), ObliviousTree(small_domain())
-    one.ask(Question(2, cut=3))
+    one.ask(BinarySplit(2, cut=3))
     assert len(other.trees().leaves) == 1
 
 
@@ -349,11 +346,11 @@ def test_sets_of_any_width_are_joined():
     domain = Domain([categorical(3, "a"), categorical(6, "b"), Numeric("n", 0, 1, cells=4)], LABEL)
     narrow, wide = np.array([False, True, False]), np.array([True, False] * 3)
     asked = [
-        Question(0, members=narrow),
-        Question(2, cut=1),
-        Question(1, members=wide),
-        Question(),
-        Question(0, members=~narrow),
+        BinarySplit(0, members=narrow),
+        BinarySplit(2, cut=1),
+        BinarySplit(1, members=wide),
+        BinarySplit(),
+        BinarySplit(0, members=~narrow),
     ]
     parts = [ask_once(domain, question) for question in asked]
     assert [p.sets.shape for p in parts] == [(1, 3), (0, 0), (1, 6), (0, 0), (1, 3)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from frith import Categorical, Domain, Numeric
-from frith.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
 from tests import twins
 from tests.strategies import domains, examples, numerics
 

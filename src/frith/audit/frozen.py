@@ -7,7 +7,7 @@ what they make carries no guarantee.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from frith.curator import Curator
 from frith.engines.base import Engine
-from frith.kernels import Kernel
+from frith.kernels import ColumnKernel, Kernel
 from frith.privacy.budget import Budget
-from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import SignChoice
-from frith.privacy.sources import Choice, Noise
+from frith.privacy.sources import Noise, NoiseSource, Selection
 
 Invent = Callable[[int, tuple[int, ...]], NDArray[np.int64]]
 """Makes the release of question number i: any integers of that shape, blind to the records."""
@@ -31,14 +30,16 @@ FROZEN = "releases frozen by an audit"
 class Exchange:
     """One question as the curator saw it: the exact numbers and the mechanism over them."""
 
-    exact: NDArray[np.int64]
-    mechanism: Noise | Choice | SignChoice
+    exact: NDArray[Any]
+    mechanism: Noise | Selection | SignChoice
     weights: NDArray[np.float64] | None = None
 
 
 @dataclass
-class FrozenSource:
+class FrozenSource(NoiseSource):
     """Answers with invented releases and writes down the exact numbers they stand for."""
+
+    states = FROZEN
 
     invent: Invent
     exchanges: list[Exchange] = field(default_factory=list)
@@ -47,8 +48,8 @@ class FrozenSource:
         self.exchanges.append(Exchange(sums.copy(), noise))
         return self.invent(len(self.exchanges) - 1, sums.shape)
 
-    def choose(self, scores: Sequence[int], choice: Choice) -> int:
-        self.exchanges.append(Exchange(np.array(scores, dtype=np.int64), choice))
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
+        self.exchanges.append(Exchange(as_integers(choice.weighed(scores, log_weights)), choice))
         index = self.invent(len(self.exchanges) - 1, (1,))[0]
         return int(index % len(scores))
 
@@ -64,44 +65,34 @@ class FrozenSource:
         return int(first % n_questions), np.array(rest) % 3 - 1
 
 
-class Frozen(Curator):
-    """What a frozen curator is beside its kind: it says so, and remembers the kernels it asked."""
-
-    frozen: FrozenSource
-    kernels: list[Kernel]
-
-    def _sums(self, kernel: Kernel, purpose: str) -> NDArray[np.int64]:
-        if not any(known is kernel for known in self.kernels):
-            self.kernels.append(kernel)
-        return super()._sums(kernel, purpose)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return replace(super().guarantee, epsilon=float("inf")).assuming(FROZEN)
+def as_integers(numbers: Sequence[int]) -> NDArray[Any]:
+    """Python's integers as they are: 64 bits may be too few for what a flaw makes of them."""
+    return np.array(numbers, dtype=object)
 
 
-class ReplayCurator(Frozen):
+class WatchedEngine(Engine):
+    """Another engine, and the kernels that it was asked."""
+
+    def __init__(self, engine: Engine):
+        super().__init__(engine.domain, engine.threads)
+        self.assumptions, self._engine = engine.assumptions, engine
+        self.kernels: list[Kernel] = []
+
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        self.kernels.append(kernel)
+        return self._engine.aggregate(kernel)
+
+    def derive(self, column: ColumnKernel) -> None:
+        self._engine.derive(column)
+
+
+OpenCurator = Callable[..., Any]
+"""Opens a curator, sound or not: `open_curator(engine, budget, source=, progress=)`."""
+
+
+def replay_curator(engine: Engine, budget: Budget, invent: Invent) -> Curator:
     """A curator whose releases are frozen. Its guarantee says so and promises nothing."""
-
-    def __init__(self, engine: Engine, budget: Budget, invent: Invent):
-        super().__init__(engine, budget)
-        self.frozen, self.kernels = FrozenSource(invent), []
-        self._source = self.frozen
-
-
-def freeze(
-    kind: type[Curator],
-    engine: Engine,
-    budget: Budget,
-    source: FrozenSource,
-    progress: Callable[[str], None],
-) -> Frozen:
-    """A curator of some kind, sound or not, with `source` in the place of its noise."""
-    made: Any = type(f"Frozen{kind.__name__}", (Frozen, kind), {})
-    curator: Frozen = made(engine, budget, progress=progress)
-    curator.frozen, curator.kernels = source, []
-    curator._source = source
-    return curator
+    return Curator(engine, budget, source=FrozenSource(invent))
 
 
 def arbitrary_releases(seed: int, spread: int = 50) -> Invent:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,21 +17,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
-from frith.curator import Curator, Release
+from frith.curator import Curator, Progress, Release, records_per_unit
 from frith.domain import Categorical, Domain
 from frith.encoding import Batch
 from frith.engines.base import Engine
 from frith.engines.memory import MemoryEngine
 from frith.engines.persons import encode_with_persons
 from frith.forest import Forest
-from frith.kernels import Kernel, LeafCounts, SplitTables, View
-from frith.layout import Layout, equal_width_cuts
+from frith.kernels import Kernel, LabelChoice, LeafCounts, NodeSizes, SplitTables
+from frith.kernels.layout import Layout, equal_width_cuts
 from frith.learners import C45Classifier, GiniForestClassifier
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
-from frith.privacy.sources import Choice, Noise, OpenDPSource
+from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
+from frith.privacy.sources import Noise, NoiseSource, OpenDPSource, Selection
 from frith.published import ExponentialChoice, PublishedCurator
 from frith.structure import Trees, sum_up
 from frith.trees.additive import bin_tree, single_leaf
@@ -41,15 +42,51 @@ from frith.trees.random import grow_random_trees
 KNOWN_BAD = "a known flaw, kept to test audits with"
 
 
-class UnsoundCurator(Curator):
-    """A curator that gives more than it should; its guarantee says that there is none."""
+class UnsoundCurator:
+    """Believes what any object says about itself, and shows exact sums. Promises nothing."""
+
+    is_exact = False
+
+    def __init__(
+        self,
+        engine: Engine,
+        budget: Budget,
+        *,
+        progress: Progress | None = None,
+        source: NoiseSource | None = None,
+    ):
+        self.domain, self.budget, self._engine = engine.domain, budget, engine
+        self._source = source or self.own_source()
+        self._progress = progress or (lambda purpose: None)
+
+    def own_source(self) -> NoiseSource:
+        return OpenDPSource()
 
     @property
     def guarantee(self) -> Guarantee:
-        return replace(super().guarantee, epsilon=float("inf")).assuming(KNOWN_BAD)
+        return Guarantee(float("inf"), assumptions=(KNOWN_BAD,))
 
-    def exact_counts(self, kernel: Kernel) -> NDArray[np.int64]:
-        return self._sums(kernel, "exact")
+    def exact_counts(self, question: Any, purpose: str = "exact") -> NDArray[np.int64]:
+        self._progress(purpose)
+        sums = self._engine.aggregate(getattr(question, "base", question))
+        return np.asarray(question.take(sums) if hasattr(question, "take") else sums)
+
+    def noise(self, question: Any, share: Fraction) -> Noise:
+        amount, most = share * self.budget.total, records_per_unit(self.domain)
+        if self.budget.unit == "rho":
+            return DiscreteGaussian(amount, question.l2_squared * most**2)
+        return DiscreteLaplace(amount, question.l1 * most)
+
+    def noisy_counts(self, question: Any, share: Fraction, purpose: str) -> Release:
+        noise = self.noise(question, share)
+        values = self._source.perturb(self.exact_counts(question, purpose), noise, 1)
+        return Release(values, noise.variance)
+
+    def choose(self, list_: Any, share: Fraction, purpose: str) -> int:
+        range_ = list_.range_ * records_per_unit(self.domain)
+        choice = PrivateChoice(share * self.budget.total, range_, self.budget.unit)
+        scores = list_.scores(self.exact_counts(list_.kernel, purpose)).tolist()
+        return self._source.choose(scores, [0.0] * len(scores), choice)
 
 
 # -- the sound learners that flaws are put into ------------------------------------------------
@@ -95,23 +132,23 @@ class Labels:
 
     def learn(self, curator: Any) -> Forest:
         trees = single_leaf()
-        kernel = LeafCounts(trees, curator.domain)
-        pick = curator.choose(_MostCommon(kernel), Fraction(1), "label")
-        return _said(curator, trees, pick)
+        list_ = self.labels(LeafCounts(trees, curator.domain))
+        return _said(curator, trees, curator.choose(list_, Fraction(1), "label"))
+
+    def labels(self, kernel: LeafCounts) -> Any:
+        return LabelChoice(kernel)
 
 
-@dataclass(frozen=True)
-class _MostCommon:
-    """The label counts of the only leaf; a record raises one of them by one."""
+class RootSizes:
+    """Sound: how many records there are, as often as there are trees, for the whole budget."""
 
-    kernel: LeafCounts
-    range_: int = 1
+    view: type[NodeSizes] = NodeSizes
 
-    def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        return sums[0]
-
-    def __len__(self) -> int:
-        return self.kernel.domain.n_labels
+    def learn(self, curator: Any) -> Forest:
+        level, _ = Grower(curator.domain, 9, 2).level(range(9), last=True)
+        sizes = curator.noisy_counts(self.view(level), Fraction(1), "sizes")
+        self.sizes_ = sizes.values.tolist()
+        return _said(curator, single_leaf(), 0)
 
 
 def _forest(curator: Any, trees: Trees, leaves: Release) -> Forest:
@@ -140,9 +177,8 @@ class HalfScale(OpenDPSource):
 
 
 class HalfScaleCurator(UnsoundCurator):
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self._source = HalfScale()
+    def own_source(self) -> NoiseSource:
+        return HalfScale()
 
 
 class OneTreeCharged(LeafCounts):
@@ -190,10 +226,12 @@ class DealtByPosition(LeafCounts):
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         tree_of_row = np.arange(len(batch)) * self.trees.n_trees // max(1, len(batch))
-        for tree, root in enumerate(self.trees.roots):
-            alone = replace(self.trees, roots=np.array([root], dtype=np.int32))
-            rows = tree_of_row == tree
-            LeafCounts(alone, self.domain).add(Batch(batch.codes[rows], batch.labels[rows]), out)
+        starts = [*self.trees.roots.tolist(), self.trees.n_nodes]
+        for tree in range(self.trees.n_trees):
+            rows, part = tree_of_row == tree, np.zeros_like(out)
+            super().add(Batch(batch.codes[rows], batch.labels[rows]), part)
+            mine = (self.trees.leaves >= starts[tree]) & (self.trees.leaves < starts[tree + 1])
+            out[mine] += part[mine]
 
 
 class RowsByPosition(Leaves):
@@ -214,8 +252,10 @@ def _whole(domain: Domain) -> LeafCounts:
     return LeafCounts(single_leaf(), domain)
 
 
-class Seeded:
+class Seeded(NoiseSource):
     """Noise from a generator with a seed."""
+
+    states = KNOWN_BAD
 
     def __init__(self, seed: int):
         self.rng = np.random.default_rng(seed)
@@ -225,7 +265,7 @@ class Seeded:
         drawn = self.rng.geometric(p, sums.shape) - self.rng.geometric(p, sums.shape)
         return np.asarray(sums + drawn)
 
-    def choose(self, scores: Sequence[int], choice: Choice) -> int:
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
         raise NotImplementedError
 
     def choose_signs(
@@ -236,9 +276,11 @@ class Seeded:
 
 class SeededCurator(UnsoundCurator):
     def __init__(self, *args: Any, seed: int | None = None, **kwargs: Any):
-        super().__init__(*args, **kwargs)
         self.seed = secrets.randbits(31) if seed is None else seed
-        self._source = Seeded(self.seed)
+        super().__init__(*args, **kwargs)
+
+    def own_source(self) -> NoiseSource:
+        return Seeded(self.seed)
 
 
 class SeedsKept(Leaves):
@@ -259,11 +301,9 @@ class SeedsKept(Leaves):
 class OccupiedCurator(UnsoundCurator):
     """Noise on the cells that hold somebody; the others are left at zero."""
 
-    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
-        assert not isinstance(kernel, View)
-        noise = self._noise(kernel, share)
-        self._charge(share)
-        exact = self._sums(kernel, purpose)
+    def noisy_counts(self, question: Any, share: Fraction, purpose: str) -> Release:
+        noise = self.noise(question, share)
+        exact = self.exact_counts(question, purpose)
         values, held = np.zeros_like(exact), exact > 0
         values[held] = self._source.perturb(exact[held], noise, 1)
         return Release(values, noise.variance)
@@ -314,9 +354,94 @@ class SmoothLabels(Labels):
         scale = 2 * np.exp(-lead * epsilon) / epsilon
         leading = (counts == counts.max()).astype(int)
         pick = curator._source.choose(
-            [int(v) * 2**20 for v in leading], ExponentialChoice(scale * 2**20)
+            [int(v) * 2**20 for v in leading],
+            [0.0] * len(leading),
+            ExponentialChoice(scale * 2**20),
         )
         return _said(curator, trees, pick)
+
+
+class Relabelled(NodeSizes):
+    """Trees counted by labels that are passed down, also from leaves that name children.
+
+    Here leaf i names the leaves 2 i + 1 and 2 i + 2 as its children: nine trees become one.
+    """
+
+    @property
+    def l1(self) -> int:
+        tree = np.arange(len(self.base.open_nodes))
+        for leaf in range(len(tree)):
+            tree[2 * leaf + 1 : 2 * leaf + 3] = tree[leaf]
+        return len(np.unique(tree))
+
+    @property
+    def l2_squared(self) -> int:
+        return self.l1
+
+
+class LeavesWithChildren(RootSizes):
+    view = Relabelled
+
+
+@dataclass(frozen=True)
+class OwnRange:
+    """A list that states a range of 1 and moves by 1,000."""
+
+    kernel: LeafCounts
+    range_: int = 1
+
+    def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        return 1_000 * sums[0]
+
+
+class LabelsOfOwnRange(Labels):
+    def labels(self, kernel: LeafCounts) -> Any:
+        return OwnRange(kernel)
+
+
+class OverflowingPrior(OwnRange):
+    """A public weight that is added in 64 bits: past the end, the largest score is the least."""
+
+    def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        prior = np.zeros(len(sums[0]), dtype=np.int64)
+        prior[0] = np.iinfo(np.int64).max
+        with np.errstate(over="ignore"):
+            return prior + sums[0]
+
+
+class LabelsWithPrior(Labels):
+    def labels(self, kernel: LeafCounts) -> Any:
+        return OverflowingPrior(kernel)
+
+
+class OtherUnitCurator(UnsoundCurator):
+    """Noise for as much rho as the budget has epsilon: a round that binds a number and no unit."""
+
+    def noise(self, question: Any, share: Fraction) -> Noise:
+        amount = share * self.budget.total
+        if self.budget.unit == "epsilon":
+            return DiscreteGaussian(amount, question.l2_squared)
+        return DiscreteLaplace(amount, question.l1)
+
+
+class PricedAtNothing(LeafCounts):
+    """A question that states that no record moves it."""
+
+    l1 = l2_squared = 0
+
+
+class FreeCurator(UnsoundCurator):
+    """Adds hardly any noise where a question says that it needs none."""
+
+    def noise(self, question: Any, share: Fraction) -> Noise:
+        if question.l1:
+            return super().noise(question, share)
+        return DiscreteLaplace(10**6 * share * self.budget.total, 1)
+
+
+class FreeLeaves(Leaves):
+    def kernel(self, trees: Trees, domain: Domain) -> Kernel:
+        return PricedAtNothing(trees, domain)
 
 
 class RowOrderEngine(MemoryEngine):
@@ -367,19 +492,19 @@ def _flaw(
     bad: Any,
     sound: Any,
     rungs: tuple[str, ...],
-    kind: type[Curator] = UnsoundCurator,
+    open_curator: OpenCurator = UnsoundCurator,
     open: Any = open_in_memory,
     pair: str = "lone",
     fits: int = 400,
 ) -> Flaw:
     bad_, twin = (
-        Subject(f"{name} (flawed)", bad, kind, open),
+        Subject(f"{name} (flawed)", bad, open_curator, open),
         Subject(f"{name} (sound twin)", sound),
     )
     return Flaw(name, seen_in, bad_, twin, rungs, pair, fits)
 
 
-N, R, S, B, C = "samplers", "replay", "small world", "black box", "canaries"
+N, R, E, S, B, C = "samplers", "replay", "edges", "small world", "black box", "canaries"
 
 FLAWS: tuple[Flaw, ...] = (
     _flaw(
@@ -421,6 +546,16 @@ FLAWS: tuple[Flaw, ...] = (
           lambda: Leaves(height=1), (R, S, B), pair="tied"),
     _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S),
           pair="leading"),
+    _flaw("a leaf with children", "frith before its strict reader", LeavesWithChildren, RootSizes, (R, S),
+          pair="single"),
+    _flaw("a list with its own range", "frith before its questions were data", LabelsOfOwnRange, Labels,
+          (R, S), pair="leading"),
+    _flaw("an overflowing prior", "frith at an epsilon under 1e-14", LabelsWithPrior, Labels, (R, E, S),
+          pair="leading"),
+    _flaw("a unit not bound", "secure sums of frith before rounds bound it", lambda: Leaves(3),
+          lambda: Leaves(3), (R, E), OtherUnitCurator, pair="single"),
+    _flaw("a question priced at nothing", "a level without open nodes", FreeLeaves, Leaves, (R, S),
+          FreeCurator, pair="single"),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=open_by_row_order, pair="persons"),
 )  # fmt: skip

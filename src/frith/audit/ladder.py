@@ -10,6 +10,8 @@ from frith.audit.black_box import RUNG as BLACK_BOX
 from frith.audit.black_box import audit_black_box
 from frith.audit.canaries import RUNG as CANARIES
 from frith.audit.canaries import audit_canaries
+from frith.audit.edges import RUNG as EDGES
+from frith.audit.edges import audit_edges
 from frith.audit.known_bad import FLAWS, Flaw
 from frith.audit.outcomes import Outcome, Report, timed
 from frith.audit.pairs import hard_pairs
@@ -29,6 +31,7 @@ Say = Callable[[str], None]
 RUNGS: dict[str, Rung] = {
     SAMPLERS: audit_samplers,
     REPLAY: audit_replay,
+    EDGES: audit_edges,
     SMALL_WORLD: audit_small_world,
     BLACK_BOX: audit_black_box,
     CANARIES: audit_canaries,

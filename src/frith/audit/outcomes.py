@@ -14,7 +14,7 @@ import frith
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 
-PASSED, FAILED, NOT_APPLICABLE = "passed", "failed", "not applicable"
+PASSED, FAILED, NOT_CHECKED = "passed", "failed", "not checked"
 _LIBRARIES = ("numpy", "numba", "opendp", "dp-accounting", "scikit-learn", "scipy")
 
 
@@ -67,7 +67,13 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        return not any(o.failed for o in self.outcomes)
+        """No outcome failed, and every rung checked something."""
+        checked = {o.rung for o in self.outcomes if o.status == PASSED}
+        return not any(o.failed for o in self.outcomes) and checked == self.rungs
+
+    @property
+    def rungs(self) -> set[str]:
+        return {o.rung for o in self.outcomes}
 
     @property
     def seconds(self) -> float:
@@ -86,10 +92,9 @@ class Report:
         return max(found, key=lambda o: o.loss or 0.0, default=None)
 
     def status_of(self, rung: str) -> str:
-        """The worst of a rung's outcomes."""
+        """Failed where a form of the learner did, passed where one was checked."""
         statuses = {o.status for o in self.outcomes if o.rung == rung}
-        ranked = (FAILED, PASSED, NOT_APPLICABLE)
-        return next((s for s in ranked if s in statuses), NOT_APPLICABLE)
+        return next((s for s in (FAILED, PASSED) if s in statuses), NOT_CHECKED)
 
     def to_json(self) -> dict[str, Any]:
         measured, computed = self.measured, self.computed

@@ -14,8 +14,7 @@ import pandas as pd
 
 from frith.domain import Attribute, Categorical, Domain, Numeric, Person
 from frith.encoding import Batch
-from frith.engines.base import add_batch
-from frith.kernels import Kernel
+from frith.kernels import Kernel, add_batch
 from frith.synthetic import synthetic_table
 
 WHO = "who"

@@ -21,11 +21,13 @@ from frith.audit.frozen import (
     Exchange,
     FrozenSource,
     Invent,
-    ReplayCurator,
+    OpenCurator,
+    WatchedEngine,
     arbitrary_releases,
-    freeze,
+    replay_curator,
 )
 from frith.audit.subjects import Learner, Subject
+from frith.curator import Curator
 from frith.engines.base import Engine
 from frith.kernels import Kernel
 from frith.privacy.budget import Budget
@@ -36,12 +38,12 @@ __all__ = [
     "Exchange",
     "FrozenSource",
     "Replay",
-    "ReplayCurator",
     "Trace",
     "arbitrary_releases",
     "compare",
     "observe",
     "replay",
+    "replay_curator",
 ]
 
 
@@ -62,6 +64,7 @@ class Replay:
     budget: Fraction
     unit: str
     differences: tuple[str, ...]
+    questions: int = 0
 
     @property
     def holds(self) -> bool:
@@ -70,10 +73,15 @@ class Replay:
 
 
 def replay(
-    learner: Learner, table: Engine, neighbor: Engine, budget: Budget, invent: Invent
+    learner: Learner,
+    table: Engine,
+    neighbor: Engine,
+    budget: Budget,
+    invent: Invent,
+    open_curator: OpenCurator = Curator,
 ) -> Replay:
     """Replay `learner` on two neighboring tables under the same invented releases."""
-    subject = Subject("this learner", lambda: learner)
+    subject = Subject("this learner", lambda: learner, open_curator)
     first, second = (observe(subject, engine, budget, invent) for engine in (table, neighbor))
     return compare(first, second, budget)
 
@@ -84,26 +92,34 @@ def observe(
     """Run a subject once on frozen releases, and keep everything that it shows."""
     frozen = source if isinstance(source, FrozenSource) else FrozenSource(source)
     heard: list[str] = []
-    curator = freeze(subject.kind, engine, budget, frozen, heard.append)
+    watched = WatchedEngine(engine)
+    curator = subject.open_curator(watched, budget, source=frozen, progress=heard.append)
     learner, error, made = subject.make(), "", None
     try:
         made = learner.learn(curator)
     except Exception as raised:  # noqa: BLE001 - whatever is raised is an output too
         error = f"{type(raised).__name__}: {raised}"
     public = {"the error": error, "the progress": "\n".join(heard)} | _shown(made, learner)
-    return Trace(tuple(frozen.exchanges), tuple(curator.kernels), public)
+    return Trace(tuple(frozen.exchanges), tuple(watched.kernels), public)
 
 
 def compare(first: Trace, second: Trace, budget: Budget) -> Replay:
     """The loss of two runs on the same releases, and the names of all public parts that differ."""
+    others = [type(e.mechanism).__name__ for e in first.exchanges if not _has_loss(e, budget.unit)]
     pairs = list(zip(first.exchanges, second.exchanges, strict=False))
     alike = [(a, b) for a, b in pairs if a.exact.shape == b.exact.shape]
     return Replay(
         sum((loss_of(a, b, budget.unit) for a, b in alike), Fraction(0)),
         budget.total,
         budget.unit,
-        tuple(_differences(first, second)),
+        (*_differences(first, second), *(f"no loss in {budget.unit} for {o}" for o in others)),
+        len(alike),
     )
+
+
+def _has_loss(exchange: Exchange, unit: str) -> bool:
+    """Gaussian noise has a loss in rho and none in pure epsilon."""
+    return unit == "rho" or not isinstance(exchange.mechanism, DiscreteGaussian | GaussianShare)
 
 
 def _shown(made: Any, learner: Any) -> dict[str, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 from frith.audit.frozen import Invent, arbitrary_releases, constant_releases
-from frith.audit.outcomes import FAILED, PASSED, Outcome
+from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
 from frith.audit.pairs import Pair, hard_pairs, random_pair, worst_pairs
 from frith.audit.places import Open, places
 from frith.audit.replay import Replay, Trace, compare, observe
@@ -27,12 +27,14 @@ class Tally:
     """The worst of many replays, and what differed in any of them."""
 
     count: int = 0
+    answered: int = 0
     worst: Fraction = Fraction(0)
     at: str = ""
     differences: dict[str, str] = field(default_factory=dict)
 
     def add(self, result: Replay, where: str) -> None:
         self.count += 1
+        self.answered += result.questions > 0
         share = result.loss / result.budget
         if share > self.worst:
             self.worst, self.at = share, where
@@ -99,13 +101,15 @@ def _compare_place(
     there = observe(subject, open_(pair.neighbor, pair.domain), budget, invent)
     result = compare(here, there, budget)
     same = tuple(d for d in result.differences if d not in _OF_PLACES)
-    tally.add(Replay(result.loss, result.budget, result.unit, same), f"{pair.name} in {name}")
+    tally.add(replace(result, differences=same), f"{pair.name} in {name}")
 
 
 _OF_PLACES = ("the forest's guarantee",)  # which states what each place assumes
 
 
 def _outcome(subject: Subject, tally: Tally) -> Outcome:
+    if not tally.answered and not tally.differences:
+        return Outcome(RUNG, subject.name, NOT_CHECKED, "no question was answered on any pair")
     text = f"{tally.count:,} pairs replayed; the worst took {float(tally.worst):.4g} of the budget"
     if tally.at:
         text += f" ({tally.at})"

@@ -25,7 +25,7 @@ from frith.audit.subjects import Subject
 from frith.privacy.budget import Budget
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
-from frith.privacy.sources import OpenDPSource, Source
+from frith.privacy.sources import NoiseSource, OpenDPSource
 
 RUNG = "samplers"
 FALSE_FAILURE = 1e-9
@@ -46,7 +46,7 @@ def audit_samplers(subject: Subject, budget: Budget, size: Size) -> Outcome:
     """Draw from the source that the subject's own curator has."""
     pair = hard_pairs()[3]
     engine = subject.open(pair.table, pair.domain)
-    source = subject.kind(engine, budget)._source
+    source = subject.open_curator(engine, budget)._source
     asked: list[Exchange] = []
     for invent in (arbitrary_releases(0), constant_releases(150)):
         asked += observe(subject, engine, budget, invent).exchanges
@@ -84,13 +84,14 @@ def _distinct(asked: list[Exchange]) -> list[Exchange]:
     return [e for many in kinds.values() for e in many[:_MOST]]
 
 
-def _fit(source: Source, exchange: Exchange, draws: int) -> Fit:
+def _fit(source: NoiseSource, exchange: Exchange, draws: int) -> Fit:
     mechanism = exchange.mechanism
     if isinstance(mechanism, SignChoice):
         p = _fit_signs(source, exchange, mechanism, draws)
     elif is_choice(exchange):
         scores = exchange.exact.tolist()
-        drawn = [source.choose(scores, mechanism) for _ in range(draws)]  # type: ignore[arg-type]
+        weights = [0.0] * len(scores)  # they are in the scores already
+        drawn = [source.choose(scores, weights, mechanism) for _ in range(draws)]  # type: ignore[arg-type]
         p = p_value(np.bincount(drawn, minlength=len(scores)), np.exp(log_law(exchange)))
     else:
         zeros = np.zeros(10 * draws, dtype=np.int64)
@@ -117,7 +118,7 @@ def _noise_law(noise: Any, reach: int) -> NDArray[np.float64]:
     return both[far - reach : far + reach + 1]
 
 
-def _fit_signs(source: Source, exchange: Exchange, choice: SignChoice, draws: int) -> float:
+def _fit_signs(source: NoiseSource, exchange: Exchange, choice: SignChoice, draws: int) -> float:
     n_labels = exchange.exact.shape[1]
     assert exchange.weights is not None
     places = 3 ** np.arange(n_labels)[::-1]

@@ -27,10 +27,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from frith.audit.frozen import Exchange, FrozenSource, Invent, arbitrary_releases, constant_releases
+from frith.audit.frozen import (
+    Exchange,
+    FrozenSource,
+    Invent,
+    arbitrary_releases,
+    as_integers,
+    constant_releases,
+)
 from frith.audit.laws import SLACK, is_choice, log_probability, n_options, sign_option
 from frith.audit.loss import delta_of
-from frith.audit.outcomes import FAILED, NOT_APPLICABLE, PASSED, Outcome
+from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
 from frith.audit.pairs import WHO, decoded
 from frith.audit.replay import loss_of, observe
 from frith.audit.sizes import Size
@@ -39,7 +46,7 @@ from frith.domain import Categorical, Domain, Numeric, Person
 from frith.engines.base import Engine
 from frith.privacy.budget import Budget
 from frith.privacy.mechanisms import SignChoice
-from frith.privacy.sources import Choice
+from frith.privacy.sources import Selection
 
 RUNG = "small world"
 ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
@@ -56,8 +63,8 @@ class ScriptedSource(FrozenSource):
     script: tuple[int, ...] = ()
     made: list[int] = field(default_factory=list)
 
-    def choose(self, scores: Sequence[int], choice: Choice) -> int:
-        self.exchanges.append(Exchange(np.array(scores, dtype=np.int64), choice))
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
+        self.exchanges.append(Exchange(as_integers(choice.weighed(scores, log_weights)), choice))
         return self._next(len(scores))
 
     def choose_signs(
@@ -301,7 +308,7 @@ class Worst:
     def outcome(self, subject: Subject) -> Outcome:
         if not self.pairs:
             text = f"more paths than this size allows ({', '.join(self.left_out)})"
-            return Outcome(RUNG, subject.name, NOT_APPLICABLE, text)
+            return Outcome(RUNG, subject.name, NOT_CHECKED, text)
         pure, slack = self.budget.unit == "epsilon", 1 + 1e-6
         failed = self.loss > float(self.budget.epsilon) + 10 * SLACK
         if not pure:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from frith.curator import Curator
+from frith.audit.frozen import OpenCurator
+from frith.curator import Curator, CuratorLike
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.memory import MemoryEngine
-from frith.layout import Layout, mixed_cuts
+from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import (
     C45Classifier,
     ForestClassifier,
@@ -31,7 +32,7 @@ from frith.trees.vector_boosting import VectorBoosting
 class Learner(Protocol):
     """What can be audited: anything that learns from a curator."""
 
-    def learn(self, curator: Curator) -> Any: ...
+    def learn(self, curator: CuratorLike) -> Any: ...
 
 
 def open_in_memory(table: Any, domain: Domain) -> Engine:
@@ -40,11 +41,11 @@ def open_in_memory(table: Any, domain: Domain) -> Engine:
 
 @dataclass(frozen=True)
 class Subject:
-    """A learner to audit. `make` gives a fresh one; `kind` and `open` are its curator and engine."""
+    """A learner to audit. `make` gives a fresh one; its curator and its engine are opened as said."""
 
     name: str
     make: Callable[[], Learner]
-    kind: type[Curator] = Curator
+    open_curator: OpenCurator = Curator
     open: Callable[[Any, Domain], Engine] = open_in_memory
 
     @property
@@ -55,7 +56,7 @@ class Subject:
     def fit(self, engine: Engine, budget: Any) -> tuple[Learner, Any]:
         """A run as users have it, with the noise of the subject's own curator."""
         learner = self.make()
-        return learner, learner.learn(self.kind(engine, budget))
+        return learner, learner.learn(self.open_curator(engine, budget))
 
 
 class FewSteps:
@@ -64,12 +65,12 @@ class FewSteps:
     def __init__(self, part: str, steps: int = 1):
         self.part, self.steps = part, steps
 
-    def learn(self, curator: Curator) -> Any:
+    def learn(self, curator: CuratorLike) -> Any:
         n = curator.records(Fraction(1, 50))
         layout = Layout(curator.domain, mixed_cuts(curator.domain))
         return forest_of_parts(curator, self._parts(curator, layout, n))
 
-    def _parts(self, curator: Curator, layout: Layout, n: int) -> Any:
+    def _parts(self, curator: CuratorLike, layout: Layout, n: int) -> Any:
         if self.part == "tables":
             whole = curator.remaining_share
             return AdditiveTables(curator, layout, n).learn(self.steps, whole, True)

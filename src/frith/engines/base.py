@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._jit import available_threads
 from frith.domain import Domain
 from frith.encoding import Batch
-from frith.jit import available_threads
-from frith.kernels import ColumnKernel, Kernel
+from frith.kernels.base import ColumnKernel, Kernel, add_batch
 
 Task = Callable[[], Batch]
 """Makes one encoded batch; called on a worker thread."""
@@ -71,11 +71,3 @@ def needed_attributes(kernel: Kernel) -> tuple[int, ...]:
     """The attributes a pass has to encode, for the kernel and for the columns it derives."""
     derived = (a for column in kernel.derived for a in column.attributes)
     return tuple(sorted({*kernel.attributes, *derived}))
-
-
-def add_batch(kernel: Kernel, batch: Batch, out: NDArray[np.int64]) -> None:
-    """Add one batch to `out`, after computing the derived columns that it does not have yet."""
-    for column in kernel.derived:
-        if column not in batch.derived:
-            batch.derived[column] = column.compute(batch)
-    kernel.add(batch, out)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._jit import compiled
 from frith.domain import Domain
 from frith.encoding import Batch, Columns, encode_records, person_digests
-from frith.jit import compiled
 
 
 def encode_with_persons(columns: Columns, domain: Domain) -> tuple[Batch, NDArray[np.uint64]]:

@@ -41,12 +41,12 @@ from numpy.typing import NDArray
 import frith
 from frith.domain import Domain
 from frith.encoding import Batch, columns_of, encode_records, unreadable
-from frith.engines.base import Engine, add_batch, needed_attributes
+from frith.engines.base import Engine, needed_attributes
 from frith.engines.memory import required_columns
 from frith.engines.persons import encode_with_persons, kept_records
 from frith.engines.sql import row_by_row
 from frith.errors import DataError, SourceError
-from frith.kernels import Kernel
+from frith.kernels import Kernel, add_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from frith.curator import Curator
+from frith.curator import Curator, CuratorLike
 from frith.domain import Categorical, Domain, class_array
 from frith.drafting import draft_attributes
 from frith.encoding import as_table, columns_of
@@ -47,7 +47,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_jobs: int | None
 
     @abstractmethod
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         """The paper's algorithm: ask the curator, return a forest of what it released."""
 
     def fit(self, X: Any, y: Any = None, **not_offered: Any) -> Self:
@@ -130,17 +130,16 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError("the papers' own forms have no delta; pass delta=0")
         return budget
 
-    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
-        ledger = None if self.ledger is None else _open_ledger(self.ledger)
-        purpose = f"{act} {type(self).__name__}"
+    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         progress = getattr(self, "_progress", None)
-        kind = Curator
         if getattr(self, "as_published", False):
             warnings.warn(f"{type(self).__name__}: {AS_PUBLISHED}", UserWarning, stacklevel=3)
-            kind = PublishedCurator
-        return kind(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
+            return PublishedCurator(engine, budget, progress=progress)
+        ledger = None if self.ledger is None else _open_ledger(self.ledger)
+        purpose = f"{act} {type(self).__name__}"
+        return Curator(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
 
-    def _keep(self, forest: Forest, curator: Curator) -> None:
+    def _keep(self, forest: Forest, curator: CuratorLike) -> None:
         """Adopt what was learned here, by parameters that may have been tried on the records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
         self._adopt(replace(forest, guarantee=guarantee), curator.receipt)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator
+from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.kernels import NodeCounts, SplitTables
 from frith.learners.base import PrivateForestClassifier
@@ -81,7 +81,7 @@ class C45Classifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         grower = Grower(curator.domain, 1, whole("bins", self.bins, least=2))
         shares = level_shares(self.allocation, whole("max_depth", self.max_depth))
         if isinstance(curator, PublishedCurator):
@@ -101,10 +101,10 @@ def _as_published(
         level, allowed = grower.level(open_nodes)
         tables = curator.published_counts(SplitTables(level), share * half)
         labels = curator.exact_counts(NodeCounts(level))
-        exact |= dict(zip(level.open_nodes.tolist(), labels, strict=True))
+        exact |= dict(zip(open_nodes, labels, strict=True))
         ratios = gain_ratio(tables.values, level.layout)
         open_nodes = []
-        for place, node in enumerate(level.open_nodes.tolist()):
+        for place, node in enumerate(open_nodes):
             mixed = np.sum(labels[place] > 0) > 1 and labels[place].sum() > min_support
             if mixed and allowed[place].any():
                 options = np.flatnonzero(allowed[place])
@@ -116,11 +116,11 @@ def _as_published(
     if open_nodes:
         level, _ = grower.level(open_nodes)
         labels = curator.exact_counts(NodeCounts(level))
-        exact |= dict(zip(level.open_nodes.tolist(), labels, strict=True))
+        exact |= dict(zip(open_nodes, labels, strict=True))
     return _exact_forest(curator, grower, exact)
 
 
-def _exact_forest(curator: Curator, grower: Grower, exact: dict[int, NDArray]) -> Forest:
+def _exact_forest(curator: CuratorLike, grower: Grower, exact: dict[int, NDArray]) -> Forest:
     trees = grower.trees()
     values = np.array([exact[n] for n in range(trees.n_nodes)])
     nothing = np.zeros(trees.n_nodes)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from frith.curator import Curator
+from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
-from frith.layout import Layout, mixed_cuts
+from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
@@ -119,12 +119,12 @@ class ForestClassifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         n = curator.records(share("size_share", self.size_share))
         layout = Layout(curator.domain, mixed_cuts(curator.domain))
         return forest_of_parts(curator, self._parts(curator, layout, n))
 
-    def _parts(self, curator: Curator, layout: Layout, n: int) -> list[Part]:
+    def _parts(self, curator: CuratorLike, layout: Layout, n: int) -> list[Part]:
         """Which trees, from public facts alone."""
         budget, most, whole = curator.budget, curator.records_per_unit, curator.remaining_share
         if layout.domain.n_labels == 2:
@@ -139,7 +139,7 @@ class ForestClassifier(PrivateForestClassifier):
             parts = AdditiveTables(curator, layout, n).learn(asked, for_tables, has_room)
         return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
 
-    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> Curator:
+    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         """A request with a delta is served by a pure guarantee where Gaussian noise buys nothing.
 
         Not where a ledger counts in rho: there a pure epsilon costs far more than what was asked.

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator, Release
+from frith.curator import CuratorLike, Release
 from frith.forest import Forest
-from frith.kernels import NodeCounts, SplitCounts, SplitTables
+from frith.kernels import NodeCounts, NodeSplits, SplitCounts, SplitTables
+from frith.kernels.criteria import GiniMass, split_scores
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import whole
 from frith.published import PublishedCurator
-from frith.scores import GiniMass, split_scores
 from frith.trees.consistency import make_consistent
 from frith.trees.growing import Grower
 from frith.trees.pruning import collapse, splits_worth_keeping
@@ -86,7 +86,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         n_trees, depth = whole("n_trees", self.n_trees), whole("depth", self.depth)
         n_trees = min(n_trees, sum(a.size > 1 for a in curator.domain.attributes) or 1)
         grower = Grower(curator.domain, n_trees, whole("bins", self.bins, least=2))
@@ -107,7 +107,7 @@ class GiniForestClassifier(PrivateForestClassifier):
             open_nodes = [
                 child
                 for place, pick in zip(places, picks, strict=True)
-                for child in grower.split(int(level.open_nodes[place]), pick)
+                for child in grower.split(open_nodes[place], pick)
             ]
             if not open_nodes:
                 break
@@ -118,7 +118,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         size = labels.sum()
         return bool(size >= self.min_support and np.all(labels < size) and allowed.any())
 
-    def _count(self, curator: Curator, level: SplitCounts, share: Fraction, d: int) -> Release:
+    def _count(self, curator: CuratorLike, level: SplitCounts, share: Fraction, d: int) -> Release:
         if isinstance(curator, PublishedCurator):
             return curator.published_counts(
                 NodeCounts(level), self._published_epsilon(curator, share)
@@ -127,7 +127,7 @@ class GiniForestClassifier(PrivateForestClassifier):
 
     def _choose(
         self,
-        curator: Curator,
+        curator: CuratorLike,
         level: SplitCounts,
         places: list[int],
         allowed: NDArray[np.bool_],
@@ -149,18 +149,19 @@ class GiniForestClassifier(PrivateForestClassifier):
                 ]
             else:
                 part = share / len(groups)
-                chosen = curator.choose_splits(
-                    level, np.array(group), options, GiniMass(), part, f"splits of level {d}"
-                ).tolist()
+                nodes = NodeSplits(level, np.array(group), options, GiniMass())
+                chosen = curator.choose_splits(nodes, part, f"splits of level {d}").tolist()
             picks += chosen
             if d == 1:
                 taken |= level.layout.attribute_of == level.layout.attribute_of[chosen[0]]
         return picks
 
-    def _published_epsilon(self, curator: Curator, share: Fraction) -> Fraction:
+    def _published_epsilon(self, curator: CuratorLike, share: Fraction) -> Fraction:
         return share * curator.budget.total / whole("n_trees", self.n_trees)
 
-    def _finish(self, curator: Curator, grower: Grower, counts: NDArray, noise: NDArray) -> Forest:
+    def _finish(
+        self, curator: CuratorLike, grower: Grower, counts: NDArray, noise: NDArray
+    ) -> Forest:
         trees = grower.trees()
         live = splits_worth_keeping(trees, curator.domain, counts)
         forest = Forest(curator.domain, trees, counts, curator.guarantee, noise, vote="weighted")

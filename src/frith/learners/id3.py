@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from frith.curator import Curator
+from frith.curator import CuratorLike
 from frith.forest import Forest
-from frith.kernels import LeafCounts, NodeSizes
+from frith.kernels import LeafCounts, NodeSizes, NodeSplits
+from frith.kernels.criteria import MAX_CAP, criterion
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import one_of, whole
 from frith.learners.structured import forest_of_leaves
-from frith.scores import MAX_CAP, criterion
 from frith.trees.allocation import level_shares
 from frith.trees.gain import information_gain
 from frith.trees.growing import Grower
@@ -85,7 +85,7 @@ class ID3Classifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         grower = Grower(curator.domain, 1, whole("bins", self.bins, least=2))
         k = len(curator.domain.attributes)
         depth = k if self.max_depth is None else whole("max_depth", self.max_depth)
@@ -95,7 +95,7 @@ class ID3Classifier(PrivateForestClassifier):
             return tree.grow(level_shares(asked, depth))
         return self._diff_p_id3(curator, grower, depth)
 
-    def _diff_p_id3(self, curator: Curator, grower: Grower, depth: int) -> Forest:
+    def _diff_p_id3(self, curator: CuratorLike, grower: Grower, depth: int) -> Forest:
         share = Fraction(1, 2 * (depth + 1))
         known = curator.domain.records is not None
         by = criterion(self.criterion, curator.records(share) if known else MAX_CAP)
@@ -108,12 +108,12 @@ class ID3Classifier(PrivateForestClassifier):
             if len(places) == 0:
                 break
             picks = curator.choose_splits(
-                level, places, allowed[places], by, share, f"splits of level {number}"
+                NodeSplits(level, places, allowed[places], by), share, f"splits of level {number}"
             )
             open_nodes = [
                 child
                 for place, pick in zip(places, picks, strict=True)
-                for child in grower.split(int(level.open_nodes[place]), int(pick))
+                for child in grower.split(open_nodes[place], int(pick))
             ]
         trees = grower.trees()
         leaves = curator.noisy_counts(

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from frith.curator import Curator
+from frith.curator import CuratorLike
 from frith.forest import Forest
-from frith.kernels import LeafCounts
+from frith.kernels import LeafCounts, NodeSplits
+from frith.kernels.criteria import criterion
 from frith.learners.base import PrivateForestClassifier, structure_rng
 from frith.learners.parameters import share, whole
 from frith.learners.structured import forest_of_leaves
-from frith.scores import criterion
 from frith.trees.growing import Grower
 from frith.trees.random import floor_log
 
@@ -81,7 +81,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         n = curator.records(share("size_share", self.size_share))
         n_trees, depth = self._shape(curator, n)
         grower = Grower(curator.domain, n_trees, whole("bins", self.bins, least=2))
@@ -91,17 +91,20 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         open_nodes = list(grower.roots)
         for number in range(1, depth + 1):
             level, allowed = grower.level(open_nodes)
-            allowed &= may_ask[level.tree_of][:, level.layout.attribute_of]
+            of_tree = [grower.tree[node] for node in open_nodes]
+            allowed &= may_ask[of_tree][:, level.layout.attribute_of]
             places = np.flatnonzero(allowed.any(axis=1))
             if len(places) == 0:
                 break
             picks = curator.choose_splits(
-                level, places, allowed[places], by, splits / depth, f"splits of level {number}"
+                NodeSplits(level, places, allowed[places], by),
+                splits / depth,
+                f"splits of level {number}",
             )
             open_nodes = [
                 child
                 for place, pick in zip(places, picks, strict=True)
-                for child in grower.split(int(level.open_nodes[place]), int(pick))
+                for child in grower.split(open_nodes[place], int(pick))
             ]
         trees = grower.trees()
         leaves = curator.noisy_counts(
@@ -109,7 +112,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         )
         return forest_of_leaves(curator, trees, leaves, vote="shares")
 
-    def _shape(self, curator: Curator, n: int) -> tuple[int, int]:
+    def _shape(self, curator: CuratorLike, n: int) -> tuple[int, int]:
         """Number and depth of trees: as asked, else from public facts alone."""
         domain = curator.domain
         epsilon = float(curator.budget.epsilon) / curator.records_per_unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from frith.curator import Curator, Release
+from frith.curator import CuratorLike, Release
 from frith.forest import Forest
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
@@ -111,7 +111,7 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def grow(self, curator: Curator) -> Trees:
+    def grow(self, curator: CuratorLike) -> Trees:
         n_trees, height = whole("n_trees", self.n_trees), self.height
         if height is None:
             n = curator.records(share("size_share", self.size_share))
@@ -157,7 +157,7 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         self._keep(self.learn(curator), curator)
         return self
 
-    def count(self, curator: Curator, trees: Trees) -> Forest:
+    def count(self, curator: CuratorLike, trees: Trees) -> Forest:
         """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
         return self.finish(curator, trees, count_leaves(curator, trees))
 

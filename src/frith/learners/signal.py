@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from frith.curator import Curator, Release
+from frith.curator import CuratorLike, Release
 from frith.domain import Domain
 from frith.forest import Forest
 from frith.learners.base import structure_rng
@@ -75,7 +75,7 @@ class SignalForestClassifier(StructureFirstClassifier):
         self.ledger = ledger
         self.n_jobs = n_jobs
 
-    def grow(self, curator: Curator) -> Trees:
+    def grow(self, curator: CuratorLike) -> Trees:
         n = curator.records(share("size_share", self.size_share))
         self.tau_ = number_of_trees(curator, n)
         self.theta_ = least_support(curator, self.tau_)
@@ -88,7 +88,7 @@ class SignalForestClassifier(StructureFirstClassifier):
         return _prune(forest, leaf_noise=math.sqrt(leaves.variance))
 
 
-def least_support(curator: Curator, tau: int) -> float:
+def least_support(curator: CuratorLike, tau: int) -> float:
     """theta = labels x sqrt 2 / epsilon_tree (eq. 5): labels times the noise on one counter."""
     if curator.is_exact:
         return 0.0
@@ -98,7 +98,7 @@ def least_support(curator: Curator, tau: int) -> float:
     return float(curator.domain.n_labels * noise)
 
 
-def number_of_trees(curator: Curator, n: int) -> int:
+def number_of_trees(curator: CuratorLike, n: int) -> int:
     """The most trees, up to the number of attributes, for which theta < n / delta^2 (eq. 9)."""
     useful = [a.branches for a in curator.domain.attributes if a.size > 1] or [1]
     limit = n / float(Fraction(sum(useful), len(useful))) ** 2

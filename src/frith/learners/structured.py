@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from frith.curator import Curator, Release
+from frith.curator import CuratorLike, Release
 from frith.domain import Domain
 from frith.forest import Forest
 from frith.kernels import LeafCounts
@@ -33,19 +33,19 @@ class StructureFirstClassifier(PrivateForestClassifier):
     """Structure from public facts, one question about the leaves, the rest is post-processing."""
 
     @abstractmethod
-    def grow(self, curator: Curator) -> Trees:
+    def grow(self, curator: CuratorLike) -> Trees:
         """The trees, from the domain, the budget, the seed and the number of records."""
 
     @abstractmethod
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
         """The forest, from noisy counts of the leaves."""
 
-    def learn(self, curator: Curator) -> Forest:
+    def learn(self, curator: CuratorLike) -> Forest:
         trees = self.grow(curator)
         return self.finish(curator, trees, count_leaves(curator, trees))
 
 
-def count_leaves(curator: Curator, trees: Trees) -> Release:
+def count_leaves(curator: CuratorLike, trees: Trees) -> Release:
     """Labels in the leaves of all trees, for all that is left of the budget."""
     kernel = LeafCounts(trees, curator.domain)
     return curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")

@@ -21,17 +21,24 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator, Release, Scored, Splits
+from frith.curator import Curator, Release, records_per_unit
+from frith.curator.curator import RECORDS_ARE_PUBLIC
 from frith.domain import Domain
 from frith.errors import FrithError
-from frith.gradients import ScoreColumn
-from frith.kernels import Kernel, SplitCounts, SplitTables, View
-from frith.label_gradients import LabelGradients
+from frith.kernels import (
+    Choice,
+    NodeSplits,
+    Question,
+    RecordCount,
+    SignsChoice,
+    SplitCounts,
+    SplitTables,
+)
+from frith.kernels.gradients import ScoreColumn
 from frith.learners.base import PrivateForestClassifier
 from frith.parties.merging import MergeError, add_up, together
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
-from frith.scores import Criterion, split_scores
 
 
 class Party(Protocol):
@@ -46,7 +53,7 @@ class Party(Protocol):
     @property
     def remaining_share(self) -> Fraction: ...
 
-    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release: ...
+    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release: ...
 
 
 class Panel(Protocol):
@@ -57,7 +64,7 @@ class Panel(Protocol):
     @property
     def guarantee(self) -> Guarantee: ...
 
-    def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release: ...
+    def sum(self, question: Question, share: Fraction, purpose: str) -> Release: ...
 
 
 class OpenSum:
@@ -77,11 +84,11 @@ class OpenSum:
         self._heard = dict[str, Party]()
         check_parties(self.parties)
 
-    def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+    def sum(self, question: Question, share: Fraction, purpose: str) -> Release:
         answers = []
         for name, party in list(self.parties.items()):
             try:
-                answers.append(_checked(party.noisy_counts(kernel, share, purpose), kernel))
+                answers.append(_checked(party.noisy_counts(question, share, purpose), question))
                 self._heard[name] = party
             except (FrithError, OSError, ValueError) as error:
                 self._note(name, error)
@@ -102,19 +109,22 @@ class OpenSum:
         del self.parties[name]
 
 
-def _checked(answer: Release, kernel: Kernel | View) -> Release:
-    if answer.values.shape != tuple(kernel.shape) or not answer.variance >= 0:
+def _checked(answer: Release, question: Question) -> Release:
+    if answer.values.shape != tuple(question.shape) or not answer.variance >= 0:
         raise MergeError("the answer has another shape than was asked for")
     return answer
 
 
-class JointCurator(Curator):
+class JointCurator:
     """Stands where a curator would; holds no engine and sees no exact number."""
+
+    receipt = None  # each party has its own
 
     def __init__(self, panel: Panel):
         parties = list(panel.parties.values())
         self.panel, self.domain = panel, parties[0].domain
         self.budget = min((p.budget for p in parties), key=lambda b: b.total)
+        self.records_per_unit = records_per_unit(self.domain)
         self._tables: tuple[SplitCounts, list[Release]] | None = None
         self._assumptions: list[str] = []
 
@@ -132,36 +142,36 @@ class JointCurator(Curator):
     def guarantee(self) -> Guarantee:
         return self.panel.guarantee.assuming(*self._assumptions)
 
-    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
-        return self.panel.sum(kernel, share, purpose)
+    def records(self, share: Fraction) -> int:
+        """The number of records, at least 1: as declared, else noisy for `share` of the budget."""
+        if self.domain.records is not None:
+            self._assumptions = [RECORDS_ARE_PUBLIC]
+            return max(1, self.domain.records)
+        return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
+
+    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
+        return self.panel.sum(question, share, purpose)
 
     def choose_splits(
-        self,
-        level: SplitCounts,
-        places: NDArray[np.int64],
-        allowed: NDArray[np.bool_],
-        by: Criterion,
-        share: Fraction,
-        purpose: str,
+        self, question: NodeSplits, share: Fraction, purpose: str
     ) -> NDArray[np.int64]:
         """The best allowed candidate at each node, by noisy tables of the level."""
-        tables = self._level_tables(level, share, purpose)[places]
-        scores = split_scores(np.maximum(tables, 0), level.layout, by)
-        best = [int(o[np.argmax(s[o])]) for s, o in zip(scores, map(np.flatnonzero, allowed),
-                                                        strict=True)]  # fmt: skip
-        return np.array(best, dtype=np.int64)
+        tables = np.maximum(self._level_tables(question.kernel, share, purpose), 0)
+        pairs = zip(question.scores(tables), question.options(), strict=True)
+        return np.array([options[np.argmax(row)] for row, options in pairs], dtype=np.int64)
 
-    def choose(self, list_: Scored, share: Fraction, purpose: str) -> int:
+    def choose(self, question: Choice, share: Fraction, purpose: str) -> int:
         """The best of a list, by noisy sums."""
-        noisy = self.noisy_counts(list_.kernel, share, purpose)
-        return int(np.argmax(list_.scores(noisy.values, math.sqrt(noisy.variance))))
+        noisy = self.noisy_counts(question.kernel, share, purpose)
+        bonus = math.sqrt(noisy.variance) * question.weights
+        return int(np.argmax(question.scores(noisy.values) + bonus))
 
     def choose_signs(
-        self, kernel: LabelGradients, questions: Splits, share: Fraction, purpose: str
+        self, question: SignsChoice, share: Fraction, purpose: str
     ) -> tuple[int, NDArray[np.int64]]:
-        """The question whose labels differ most, and a sign for each label that stands out."""
-        noisy = self.noisy_counts(kernel, share, purpose)
-        differences = questions.scores(noisy.values)
+        """The split whose labels differ most, and a sign for each label that stands out."""
+        noisy = self.noisy_counts(question.kernel, share, purpose)
+        differences = question.scores(noisy.values)
         best = int(np.argmax(np.abs(differences).sum(axis=1)))
         clear = np.abs(differences[best]) > math.sqrt(noisy.variance)
         return best, (np.sign(differences[best]) * clear).astype(np.int64)
@@ -173,13 +183,16 @@ class JointCurator(Curator):
                 party.derive(column)
 
     def _level_tables(self, level: SplitCounts, share: Fraction, purpose: str) -> NDArray[np.int64]:
-        """A level's noisy tables; asked for again, all answers so far are weighed together."""
+        """A level's noisy tables; asked for again, all answers so far are weighed together.
+
+        The last column, which no choice reads, is left empty.
+        """
         answers = self._tables[1] if self._tables and self._tables[0] is level else []
         answers = [*answers, self.noisy_counts(SplitTables(level), share, purpose)]
         self._tables = (level, answers)
         weights = np.array([1 / max(a.variance, 1e-9) for a in answers])
         mean = np.tensordot(weights / weights.sum(), [a.values for a in answers], axes=1)
-        return np.rint(mean).astype(np.int64)
+        return np.pad(np.rint(mean).astype(np.int64), ((0, 0), (0, 1), (0, 0)))
 
 
 def train_together(learner: PrivateForestClassifier, panel: Panel) -> PrivateForestClassifier:

@@ -1,7 +1,8 @@
 """Questions as they travel between parties: kernels as plain JSON, from a closed set.
 
 A party that is sent one makes the kernel itself, with its own domain, and so computes the sensitivity
-itself: nothing that a question says about itself is believed.
+itself: nothing that a question says about itself is believed. Then it measures what single records
+do to the answer, before anything is charged.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from typing import Any
 import numpy as np
 
 from frith.domain import Domain
-from frith.errors import FormatError, FrithError
+from frith.errors import FormatError
 from frith.kernels import (
-    Kernel,
     LeafCounts,
     NodeCounts,
     NodeSizes,
+    Question,
     RecordCount,
     SplitCounts,
     SplitTables,
-    View,
+    check_question,
 )
-from frith.layout import Layout
-from frith.structure import Trees
+from frith.kernels.layout import Layout
+from frith.kernels.measuring import check_measured
+from frith.structure import Trees, read_integers
 
 VIEWS: dict[str, type[SplitTables] | type[NodeCounts] | type[NodeSizes]] = {
     "tables": SplitTables,
@@ -34,8 +36,14 @@ VIEWS: dict[str, type[SplitTables] | type[NodeCounts] | type[NodeSizes]] = {
     "sizes": NodeSizes,
 }
 
+_FIELDS = {
+    "records": {"kind"},
+    "leaves": {"kind", "trees"},
+    "level": {"kind", "view", "trees", "cuts", "open_nodes", "asks"},
+}
 
-def question_to_json(kernel: Kernel | View) -> dict[str, Any]:
+
+def question_to_json(kernel: Question) -> dict[str, Any]:
     """A kernel in plain words; only counts of records, leaves and levels travel."""
     if isinstance(kernel, RecordCount):
         return {"kind": "records"}
@@ -50,21 +58,28 @@ def question_to_json(kernel: Kernel | View) -> dict[str, Any]:
     )
 
 
-def question_from_json(data: Any, domain: Domain) -> Kernel | View:
-    """The kernel behind a question, over this domain; `FormatError` where it is not legal."""
-    try:
-        if data["kind"] == "records":
-            return RecordCount()
-        trees = Trees.from_json(data["trees"], domain)
-        if data["kind"] == "leaves":
-            return LeafCounts(trees, domain)
-        if data["kind"] == "level":
-            return VIEWS[data["view"]](_level_from_json(data, trees, domain))
-    except FrithError:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError):
-        pass
-    raise FormatError("the question is incomplete or malformed")
+def question_from_json(data: Any, domain: Domain) -> Question:
+    """The strict reader: a question over this domain, measured; `FormatError` or `QuestionError`."""
+    question = _read(data, domain)
+    check_question(question, domain, "a question from outside")
+    check_measured(question, domain)
+    return question
+
+
+def _read(data: Any, domain: Domain) -> Question:
+    if not isinstance(data, dict) or {*data} not in _FIELDS.values():
+        raise FormatError("the question is incomplete, or says more than it asks")
+    kind = data["kind"]
+    if type(kind) is not str or {*data} != _FIELDS.get(kind):
+        raise FormatError("the question is of a kind that frith does not know")
+    if kind == "records":
+        return RecordCount()
+    trees = Trees.from_json(data["trees"], domain)
+    if kind == "leaves":
+        return LeafCounts(trees, domain)
+    if type(data["view"]) is not str or data["view"] not in VIEWS:
+        raise FormatError(f"a level is seen as one of {', '.join(VIEWS)}")
+    return VIEWS[data["view"]](_level_from_json(data, trees, domain))
 
 
 def hash_question(question: Any, domain: Domain, share: Fraction) -> str:
@@ -83,28 +98,16 @@ def _level_to_json(level: SplitCounts) -> dict[str, Any]:
 
 
 def _level_from_json(data: Any, trees: Trees, domain: Domain) -> SplitCounts:
-    nodes = np.array(data["open_nodes"], dtype=np.int64)
-    leaves = set(trees.leaves.tolist())
-    if len(set(nodes.tolist())) < len(nodes) or not set(nodes.tolist()) <= leaves:
-        raise FormatError("a level's open nodes are leaves, each named once")
+    nodes, lists = read_integers(data["open_nodes"], np.int64, "open_nodes"), data["asks"]
+    if type(lists) is not list or len(lists) != len(nodes):
+        raise FormatError("a level says for each open node which attributes are asked there")
     asks = np.zeros((len(nodes), len(domain.attributes)), dtype=bool)
-    if len(data["asks"]) != len(nodes):
-        raise FormatError("a level says for each open node what is asked there")
-    for row, attributes in zip(asks, data["asks"], strict=True):
-        if attributes and not 0 <= min(attributes) <= max(attributes) < len(row):
+    for row, asked in zip(asks, lists, strict=True):
+        attributes = read_integers(asked, np.int64, "asks")
+        if len(attributes) and not 0 <= attributes.min() <= attributes.max() < len(row):
             raise FormatError("a level asks about an attribute that the domain does not have")
         row[attributes] = True
-    return SplitCounts(trees, Layout(domain, _cuts(data["cuts"], domain)), nodes, asks)
-
-
-def _cuts(lists: Any, domain: Domain) -> tuple[np.ndarray[Any, Any], ...]:
-    if len(lists) != len(domain.attributes):
-        raise FormatError("a level has cuts for every attribute")
-    found = []
-    for cuts, attribute in zip(lists, domain.attributes, strict=True):
-        numbers = np.array(cuts, dtype=np.int32)
-        legal = np.all(np.diff(numbers) > 0) and np.all((numbers > 0) & (numbers < attribute.size))
-        if numbers.ndim != 1 or not legal:
-            raise FormatError("a level's cuts are ascending codes of their attribute")
-        found.append(numbers)
-    return tuple(found)
+    if type(data["cuts"]) is not list:
+        raise FormatError("a level has a list of cuts for every attribute")
+    cuts = tuple(read_integers(c, np.int32, "cuts") for c in data["cuts"])
+    return SplitCounts(trees, Layout(domain, cuts), nodes, asks)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from frith.curator import Curator, Masking, Release, noise_share
 from frith.errors import FrithError
-from frith.kernels import Kernel, View
+from frith.kernels import Question
 from frith.parties.joint import Party, check_parties
 from frith.parties.masks import Keys, PairMasks, Round, unmask
 from frith.parties.merging import MergeError, together
@@ -48,7 +48,7 @@ class SecureParty(Party, Protocol):
     def public_key(self) -> str: ...
 
     def masked_answer(
-        self, kernel: Kernel | View, share: Fraction, purpose: str, round: Round
+        self, kernel: Question, share: Fraction, purpose: str, round: Round
     ) -> NDArray[np.uint64]: ...
 
 
@@ -74,7 +74,7 @@ class LocalParty:
         return self.curator.remaining_share
 
     def masked_answer(
-        self, kernel: Kernel | View, share: Fraction, purpose: str, round: Round
+        self, kernel: Question, share: Fraction, purpose: str, round: Round
     ) -> NDArray[np.uint64]:
         """One answer a round: a second one under the same masks would lay its noise open."""
         if round.describe() in self._answered:
@@ -119,7 +119,7 @@ class SecureSum:
             return f"{text}; nothing is gained over full noise at every party"
         return f"{text}, {self.gain:g} times less than with full noise at every party"
 
-    def sum(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+    def sum(self, kernel: Question, share: Fraction, purpose: str) -> Release:
         """One round; if a party fails, it is named, and what the others have paid is spent."""
         self._question += 1
         round = self._round(self._question, self._about(kernel, share, purpose))
@@ -133,7 +133,7 @@ class SecureSum:
                 ) from error
         return Release(unmask(messages), self._variance(kernel, share))
 
-    def _about(self, kernel: Kernel | View, share: Fraction, purpose: str) -> str:
+    def _about(self, kernel: Question, share: Fraction, purpose: str) -> str:
         """What masks of this question are bound to: the question itself, where it can be spelled."""
         first = next(iter(self.parties.values()))
         try:
@@ -146,7 +146,7 @@ class SecureSum:
         keys = {name: party.public_key for name, party in self.parties.items()}
         return Round(self._session, 1, question, about, keys, self.colluders)
 
-    def _variance(self, kernel: Kernel | View, share: Fraction) -> float:
+    def _variance(self, kernel: Question, share: Fraction) -> float:
         first = next(iter(self.parties.values()))
         if first.budget.is_exact:
             return 0.0

@@ -15,7 +15,7 @@ from frith.client import RemoteDatabase
 from frith.client.jobs import Job
 from frith.curator import Release
 from frith.errors import RemoteError
-from frith.kernels import Kernel, View
+from frith.kernels import Question
 from frith.learners import BY_NAME, PrivateForestClassifier
 from frith.parties.joint import OpenSum, Panel, train_together
 from frith.parties.masks import Round
@@ -66,17 +66,17 @@ class ServerParty:
             raise MergeError("this server has no keys for secure sums; see `frith keys`")
         return key
 
-    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+    def noisy_counts(self, kernel: Question, share: Fraction, purpose: str) -> Release:
         said = self._ask(kernel, share, None)
         return Release(np.array(said["values"], dtype=np.int64), float(said["variance"]))
 
     def masked_answer(
-        self, kernel: Kernel | View, share: Fraction, purpose: str, round: Round
+        self, kernel: Question, share: Fraction, purpose: str, round: Round
     ) -> NDArray[np.uint64]:
         said = self._ask(kernel, share, round)
         return np.array(said["values"], dtype=np.uint64)
 
-    def _ask(self, kernel: Kernel | View, share: Fraction, round: Round | None) -> dict[str, Any]:
+    def _ask(self, kernel: Question, share: Fraction, round: Round | None) -> dict[str, Any]:
         budget = self._price(share)
         self._meter.charge(share * self.budget.total)
         question = question_to_json(kernel)

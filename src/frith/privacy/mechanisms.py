@@ -7,6 +7,7 @@ each is rounded up, compared as a fraction, so that a share is never exceeded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -86,6 +87,7 @@ class PrivateChoice:
 
     `range_` is the largest minus the smallest change of a score between neighbors, over the whole
     list of candidates: the sensitivity when all scores move the same way, else twice that.
+    Candidates may have public weights: scale times the logarithm of a weight is added to its score.
 
     Claim    Pure (`epsilon`): epsilon-DP. zCDP (`rho`): rho-zCDP.
     Proof    Adding one number to all scores changes no choice, so a list of range R behaves as a
@@ -94,7 +96,10 @@ class PrivateChoice:
              zCDP: Gumbel noise of scale s draws from the exponential mechanism with weights
              exp(score / s), which is (R/s)-bounded-range, so (R/s)^2/8-zCDP (Cesar and Rogers
              2021), and s^2 >= R^2 / (8 rho).
-    Assumes  exact sampling, which OpenDP's noisy max gives; integer scores.
+             A weight adds the same integer on both tables. Scores are cut off at +-`LIMIT`: where
+             scores change by numbers between a and b, a <= 0 <= b, b - a = R, they still do.
+    Assumes  exact sampling, which OpenDP's noisy max gives; integer scores that all move one way,
+             or as far up as down, so that 0 is between the changes.
     Checked  tests/privacy/test_mechanisms.py: the ratio by enumeration, the samples against the law.
     """
 
@@ -102,11 +107,21 @@ class PrivateChoice:
     range_: int
     unit: str = "epsilon"
 
+    LIMIT: ClassVar[int] = 2**61
+
     @property
     def scale(self) -> float:
         if self.unit == "epsilon":
             return float_at_least(Fraction(self.range_) / self.amount)
         return float_root_at_least(Fraction(self.range_) ** 2 / (8 * self.amount))
+
+    def weighed(self, scores: Sequence[int], log_weights: Sequence[float]) -> list[int]:
+        """The scores with their public weights, as Python's integers, which do not overflow."""
+        bonus = (round(self.scale * w) for w in log_weights)
+        return [
+            min(max(int(s), -self.LIMIT), self.LIMIT) + b
+            for s, b in zip(scores, bonus, strict=True)
+        ]
 
     def law(self, scores: ArrayLike) -> NDArray[np.float64]:
         """The probability of each candidate."""
@@ -132,8 +147,11 @@ class SignChoice:
              most `SLACK`, the law of (q, s) has weights off by a factor of at most exp(SLACK) for
              each table, so its range grows by at most 4 SLACK, which the thousandth part by which
              `scale` is wider covers. A mechanism of range e is e-DP and e^2/8-zCDP.
+             Logarithms are taken less the largest sum, which moves by t, |t| <= reach / scale, so
+             all of them move by numbers from -reach / scale - t to reach / scale - t; 0 is one of
+             these, so cutting logarithms off at -`LIMIT` keeps their changes in between.
     Assumes  exact sampling of each factor, which OpenDP's noisy max with Gumbel noise gives; sums
-             of float64 logarithms between 0 and log 3 within 2^-31; records times epsilon under 2^32.
+             of float64 logarithms between 0 and log 3 within 2^-31.
     Checked  tests/privacy/test_sign_choice.py: the ratio by enumeration, the samples against the law.
     """
 
@@ -142,6 +160,7 @@ class SignChoice:
     unit: str = "epsilon"
 
     POINT: ClassVar[int] = 2**30
+    LIMIT: ClassVar[int] = 2**61
     SLACK: ClassVar[Fraction] = Fraction(1, 2**26)
     _WIDER: ClassVar[Fraction] = 1 + Fraction(1, 1000)
 
@@ -170,9 +189,10 @@ class SignChoice:
         a = np.abs(differences) / self.scale
         rest = np.log1p(np.exp(-a) + np.exp(-2 * a)).sum(axis=1) + log_weights
         top, numerator, denominator = max(sums), *self.scale.as_integer_ratio()
+        behind = ((top - s) * self.POINT * denominator // numerator for s in sums)
         return [
-            (s - top) * self.POINT * denominator // numerator + round(r * self.POINT)
-            for s, r in zip(sums, rest.tolist(), strict=True)
+            max(round(r * self.POINT) - b, -self.LIMIT)
+            for b, r in zip(behind, rest.tolist(), strict=True)
         ]
 
     def question_weights(

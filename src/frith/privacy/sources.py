@@ -1,12 +1,13 @@
 """What stands behind the curator's noise: OpenDP, or nothing in the exact limit.
 
-A third source, frozen releases, lives with the audits and is handed to a curator by tests alone.
-None of them can be seeded: OpenDP draws from the operating system's entropy.
+A journal repeats the answers of a run that died. One more source, frozen releases, lives with the
+audits. None of them can be seeded: OpenDP draws from the operating system's entropy.
 """
 
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ Noise = DiscreteLaplace | DiscreteGaussian | LaplaceShare | GaussianShare
 _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
 
 
-class Choice(Protocol):
+class Selection(Protocol):
     """What a source needs to know of a choice: noisy max at a scale, by the law of a unit."""
 
     @property
@@ -31,24 +32,40 @@ class Choice(Protocol):
     @property
     def unit(self) -> str: ...
 
+    def weighed(self, scores: Sequence[int], log_weights: Sequence[float]) -> list[int]: ...
 
-class Source(Protocol):
-    """Turns exact integers into a release."""
 
-    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]: ...
+class NoiseSource(ABC):
+    """Turns exact integers into a release. A curator takes no other object in this place.
 
-    def choose(self, scores: Sequence[int], choice: Choice) -> int: ...
+    `states` is None where releases keep what their mechanisms claim; otherwise it says why a
+    guarantee over this source promises nothing.
+    """
 
+    states: str | None = "releases of an unknown source"
+
+    @abstractmethod
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        """The sums with noise."""
+
+    @abstractmethod
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
+        """The place of one candidate."""
+
+    @abstractmethod
     def choose_signs(
         self,
         differences: NDArray[np.int64],
         log_weights: NDArray[np.float64],
         choice: SignChoice,
-    ) -> tuple[int, NDArray[np.int64]]: ...
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The place of one candidate, and a sign or nothing for every label."""
 
 
-class OpenDPSource:
+class OpenDPSource(NoiseSource):
     """Exact samplers with the operating system's entropy."""
+
+    states = None
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
         if isinstance(noise, LaplaceShare) and noise.honest > 1:
@@ -61,8 +78,9 @@ class OpenDPSource:
         noisy = np.array([v for part in parts for v in part], dtype=np.int64)
         return noisy.reshape(sums.shape)
 
-    def choose(self, scores: Sequence[int], choice: Choice) -> int:
-        return int(_choice_measurement(choice.unit, choice.scale)([int(s) for s in scores]))
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
+        weighed = choice.weighed(scores, log_weights)
+        return int(_choice_measurement(choice.unit, choice.scale)(weighed))
 
     def choose_signs(
         self,
@@ -78,13 +96,15 @@ class OpenDPSource:
         return question, np.array(signs, dtype=np.int64)
 
 
-class ExactSource:
+class ExactSource(NoiseSource):
     """No noise: the deterministic limit, for tests and non-private references."""
+
+    states = None  # its budget is infinite, and says so
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
         return sums
 
-    def choose(self, scores: Sequence[int], choice: Choice) -> int:
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
         return int(np.argmax(np.asarray(scores, dtype=object)))
 
     def choose_signs(
@@ -95,6 +115,67 @@ class ExactSource:
     ) -> tuple[int, NDArray[np.int64]]:
         question = int(np.argmax(np.abs(differences).sum(axis=1)))
         return question, np.sign(differences[question])
+
+
+class JournaledSource(NoiseSource):
+    """Repeats the answers of an earlier run, then gives those of the source behind it.
+
+    Answers to masked questions are no releases, so they are neither stored nor repeated.
+    """
+
+    def __init__(self, source: NoiseSource, stored: Sequence[Any] = ()):
+        self._source, self._stored = source, list(stored)
+        self._given = 0
+        self._fresh: list[Any] = []
+
+    @property
+    def states(self) -> str | None:  # type: ignore[override]
+        return self._source.states
+
+    def take_fresh(self) -> list[Any]:
+        """The answers drawn since this was last asked; whoever asks stores them."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        if isinstance(noise, LaplaceShare | GaussianShare):
+            return self._source.perturb(sums, noise, threads)
+        answer = self._next()
+        if answer is None:
+            values = self._source.perturb(sums, noise, threads)
+            self._fresh.append(values.tolist())
+            return values
+        values = np.array(answer, dtype=np.int64).reshape(sums.shape)
+        return values
+
+    def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
+        answer = self._next()
+        if answer is None:
+            answer = self._source.choose(scores, log_weights, choice)
+            self._fresh.append(answer)
+        if not 0 <= answer < len(scores):
+            raise RuntimeError("the journal is not of this job")
+        return int(answer)
+
+    def choose_signs(
+        self,
+        differences: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: SignChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        answer = self._next()
+        if answer is None:
+            index, signs = self._source.choose_signs(differences, log_weights, choice)
+            self._fresh.append([int(index), signs.tolist()])
+            return index, signs
+        index, signs = answer
+        return int(index), np.array(signs, dtype=np.int64)
+
+    def _next(self) -> Any:
+        if self._given == len(self._stored):
+            return None
+        self._given += 1
+        return self._stored[self._given - 1]
 
 
 def _mapped(measurement: Any, slices: list[NDArray[np.int64]], threads: int) -> list[Any]:

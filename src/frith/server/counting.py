@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from frith.curator import Curator, noise_share
 from frith.domain import Domain
-from frith.kernels import Kernel, View
+from frith.kernels import Question
 from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import hash_question, question_from_json, question_to_json
 from frith.parties.structure import read_json
@@ -106,7 +106,7 @@ def count(asked: Asked, curator: Curator, settings: Settings) -> dict[str, Any]:
     return said | {"guarantee": curator.guarantee.assuming(TIMING).to_json()}
 
 
-def _kernel(asked: Asked, domain: Domain) -> Kernel | View:
+def _kernel(asked: Asked, domain: Domain) -> Question:
     return question_from_json(asked.details["question"], domain)
 
 

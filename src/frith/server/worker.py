@@ -14,21 +14,28 @@ import structlog
 from frith.curator import Curator, Progress
 from frith.engines import Engine
 from frith.privacy.budget import Budget
+from frith.privacy.sources import JournaledSource, OpenDPSource
 from frith.server import jobs
 from frith.server.context import Context
-from frith.server.journal import JobCurator
 from frith.server.problems import FAILED, Problem
 from frith.server.training import Work
 from frith.store import StoreError
 
 log = structlog.get_logger("frith.worker")
-MakeCurator = Callable[[Engine, Budget, Sequence[Any], Progress], JobCurator]
+MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
+
+
+def open_curator(
+    engine: Engine, budget: Budget, journal: JournaledSource, progress: Progress
+) -> Curator:
+    """A curator whose answers are journaled; its charge was made when the job was started."""
+    return Curator(engine, budget, source=journal, progress=progress)
 
 
 class Worker:
     """Works for a server. Only tests pass another curator: nothing in a configuration does."""
 
-    def __init__(self, context: Context, make_curator: MakeCurator = JobCurator):
+    def __init__(self, context: Context, make_curator: MakeCurator = open_curator):
         self.context, self.name = context, context.new_secret(6)
         self._make_curator = make_curator
 
@@ -90,16 +97,15 @@ class Worker:
     def _curator(
         self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]
     ) -> Curator:
-        curator: JobCurator
+        journal = JournaledSource(OpenDPSource(), stored)
         passes = itertools.count(1)
 
         def begin(purpose: str) -> None:
             with self.context.database.write() as session:
-                fresh, number = curator.journal.take_fresh(), next(passes)
+                fresh, number = journal.take_fresh(), next(passes)
                 jobs.advance(self.context, session, job_id, self.name, purpose, fresh, number)
 
-        curator = self._make_curator(engine, budget, stored, begin)
-        return curator
+        return self._make_curator(engine, budget, journal, begin)
 
     def _fail(self, job_id: str, message: str) -> None:
         with self.context.database.write() as session:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator
-from frith.kernels import CorrectCounts, SplitCounts, SplitTables
-from frith.layout import Layout
+from frith.curator import CuratorLike
+from frith.kernels import (
+    AttributeChoice,
+    CorrectChoice,
+    CorrectCounts,
+    SplitCounts,
+    SplitTables,
+)
+from frith.kernels.layout import Layout
 from frith.structure import Trees
 from frith.trees.parts import Part
 
@@ -31,44 +36,11 @@ _SMOOTHING = 0.1
 _EVERY_VALUE = 99  # the band of an attribute without an order
 
 
-@dataclass(frozen=True)
-class AttributeScores:
-    """The attributes not taken yet, each by the records that its values' best labels get right.
-
-    Range    1: one more record raises the largest count of one value of each attribute, or none.
-    """
-
-    kernel: SplitCounts
-    left: tuple[int, ...]
-    range_: ClassVar[int] = 1
-
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        best = sums[0].max(axis=1)
-        return np.array([best[self.kernel.layout.bins(a)].sum() for a in self.left])
-
-
-@dataclass(frozen=True)
-class CorrectScores:
-    """The counts of correct records themselves. Range 1: all move the same way."""
-
-    kernel: CorrectCounts
-    range_: ClassVar[int] = 1
-
-    def __len__(self) -> int:
-        return len(self.kernel.factors)
-
-    def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        return sums
-
-
 @dataclass
 class AdditiveTables:
     """The algorithm above; everything it keeps is public or released."""
 
-    curator: Curator
+    curator: CuratorLike
     layout: Layout
     n_records: int
 
@@ -106,8 +78,8 @@ class AdditiveTables:
             return left
         kernel, chosen = self._tables(left), []
         for i in range(count):
-            scored = AttributeScores(kernel, tuple(left))
-            pick = self.curator.choose(scored, share / count, f"table {i + 1}")
+            attributes = AttributeChoice(kernel, tuple(left))
+            pick = self.curator.choose(attributes, share / count, f"table {i + 1}")
             chosen.append(left.pop(pick))
         return chosen
 
@@ -123,7 +95,7 @@ class AdditiveTables:
             scores[self.layout.bins(a)] = np.round(effect * _POINT)
         start = np.round(10 * _POINT * np.log(shares)).astype(np.int64)
         kernel = CorrectCounts(self.layout, tuple(asked), start, scores, FACTORS)
-        pick = self.curator.choose(CorrectScores(kernel), share, "temperature")
+        pick = self.curator.choose(CorrectChoice(kernel), share, "temperature")
         return float(FACTORS[pick]) / 10
 
     def _parts(

@@ -19,17 +19,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator
-from frith.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
-from frith.layout import Layout
+from frith.curator import CuratorLike
+from frith.kernels import StepChoice
+from frith.kernels.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
+from frith.kernels.layout import Layout
+from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.structure import Trees
-from frith.trees.binary import (
-    ObliviousTree,
-    Question,
-    Questions,
-    SignedQuestions,
-    ask_once,
-)
+from frith.trees.binary import ObliviousTree, ask_once
 from frith.trees.parts import Part
 from frith.trees.posterior import cell_values
 
@@ -83,15 +79,15 @@ def step_shares(steps: int) -> list[Fraction]:
 class SignBoosting:
     """The state of the algorithm above: all of it public or released."""
 
-    curator: Curator
+    curator: CuratorLike
     layout: Layout
     n_records: int
     parts: list[Part] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        start = ask_once(self.layout.domain, Question())
+        start = ask_once(self.layout.domain, BinarySplit())
         self.column = ScoreColumn(start, np.zeros(1, dtype=np.int32))
-        self.questions = Questions(self.layout)
+        self.splits = BinarySplits(self.layout)
         self.reach = 0  # the most any score can be, either way
         self.step = 0
 
@@ -106,9 +102,9 @@ class SignBoosting:
             signed = []
             for _ in range(block):
                 step = eta if self.reach else _FIRST_STEP
-                question, sign = self._choose(for_choices * next(shares))
-                self._add(question, sign * step)
-                tree.ask(question)
+                split, sign = self._choose(for_choices * next(shares))
+                self._add(split, sign * step)
+                tree.ask(split)
                 signed.append(sign * step)
             if has_cells:
                 self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
@@ -116,17 +112,17 @@ class SignBoosting:
                 self._guess_cells(tree, np.array(signed))
         return self.parts
 
-    def _choose(self, share: Fraction) -> tuple[Question, int]:
+    def _choose(self, share: Fraction) -> tuple[BinarySplit, int]:
         kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)
         # with nothing to see, the first step should be for everybody: the most common label
-        bonus = 0.0 if self.reach else _BONUS * float(np.log(2 * len(self.questions)))
-        list_ = SignedQuestions(self.questions, kernel, bonus)
+        bonus = 0.0 if self.reach else _BONUS * float(np.log(2 * len(self.splits)))
+        steps = StepChoice(kernel, self.splits, bonus)
         self.step += 1
-        pick = self.curator.choose(list_, share, f"question of step {self.step}")
-        return list_.chosen(pick)
+        pick = self.curator.choose(steps, share, f"split of step {self.step}")
+        return steps.chosen(pick)
 
-    def _add(self, question: Question, size: float) -> None:
-        tree, step = ask_once(self.layout.domain, question), round(size * POINT)
+    def _add(self, split: BinarySplit, size: float) -> None:
+        tree, step = ask_once(self.layout.domain, split), round(size * POINT)
         values = np.array([step, -step][: len(tree.leaves)], dtype=np.int32)
         self._push(tree, values)
 

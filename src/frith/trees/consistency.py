@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._jit import compiled
 from frith.domain import Domain
-from frith.jit import compiled
 from frith.structure import Trees
 
 

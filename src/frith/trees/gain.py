@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.layout import Layout
+from frith.kernels.layout import Layout
 
 
 def information_gain(tables: NDArray, layout: Layout) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.kernels import SplitCounts
-from frith.layout import Layout, equal_width_cuts
+from frith.kernels.layout import Layout, equal_width_cuts
 from frith.structure import Trees
 
 
@@ -78,15 +78,29 @@ class Grower:
     ) -> tuple[SplitCounts, NDArray[np.bool_]]:
         """The kernel that counts every split of these leaves, and the candidates of each.
 
-        At the `last` level nothing will be split, so no attribute is counted.
+        Trees without one of these leaves are left out: no record is counted in them, and none is
+        paid for. At the `last` level nothing will be split, so no attribute is counted.
         """
-        open_nodes = np.array(list(nodes), dtype=np.int64)
-        allowed = np.zeros((len(open_nodes), self.layout.n_candidates), dtype=bool)
-        asks = np.zeros((len(open_nodes), len(self.domain.attributes)), dtype=bool)
-        for place, node in enumerate(open_nodes if not last else ()):
-            allowed[place] = self.allowed(int(node))
+        nodes = list(nodes)
+        allowed = np.zeros((len(nodes), self.layout.n_candidates), dtype=bool)
+        asks = np.zeros((len(nodes), len(self.domain.attributes)), dtype=bool)
+        for place, node in enumerate(nodes if not last else ()):
+            allowed[place] = self.allowed(node)
             asks[place] = self.asks(allowed[place])
-        return SplitCounts(self.trees(), self.layout, open_nodes, asks), allowed
+        trees, number = self._trees_of(nodes)
+        return SplitCounts(trees, self.layout, number[nodes], asks), allowed
+
+    def _trees_of(self, nodes: list[int]) -> tuple[Trees, NDArray[np.int64]]:
+        """The trees that have one of these nodes, and the number of every node in them."""
+        tree, first = np.array(self.tree), np.array(self.first_child)
+        kept = np.isin(tree, tree[nodes])
+        number = np.where(kept, np.cumsum(kept) - 1, -1)
+        children = np.where(first >= 0, number[np.maximum(first, 0)], -1)
+        part = Trees(
+            number[: self.n_trees][kept[: self.n_trees]],
+            np.array(self.attribute)[kept], np.array(self.cut)[kept], children[kept],
+        )  # fmt: skip
+        return part, number
 
     def trees(self) -> Trees:
         arrays = (self.attribute, self.cut, self.first_child)

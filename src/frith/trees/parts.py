@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator
+from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.structure import Trees, sum_up
 from frith.trees.binary import join_trees
@@ -26,7 +26,7 @@ class Part:
     variance: float
 
 
-def forest_of_parts(curator: Curator, parts: list[Part]) -> Forest:
+def forest_of_parts(curator: CuratorLike, parts: list[Part]) -> Forest:
     """Each leaf says the label shares that its scores alone stand for."""
     domain, trees = curator.domain, join_trees([part.tree for part in parts])
     leaves = np.concatenate([softmax(p.scores) * p.support[:, None] for p in parts])

@@ -15,24 +15,31 @@ from frith.structure import Trees
 
 def collapse(forest: Forest, live: NDArray[np.bool_]) -> Forest:
     """The forest with every inner node that is not `live` made a leaf, and what lay below it gone."""
-    trees = forest.trees
+    pruned, kept = cut_back(forest.trees, live, forest.domain)
+    return replace(forest, trees=pruned, values=forest.values[kept], variance=forest.variance[kept])
+
+
+def cut_back(
+    trees: Trees, live: NDArray[np.bool_], domain: Domain
+) -> tuple[Trees, NDArray[np.bool_]]:
+    """Trees whose only inner nodes are `live`, and which nodes are still there."""
     live = live & (trees.attribute >= 0)
     kept = np.zeros(trees.n_nodes, dtype=bool)
     kept[trees.roots] = True
     for node in np.flatnonzero(live):
         if kept[node]:
-            children = trees.children(int(node), forest.domain)
+            children = trees.children(int(node), domain)
             kept[children.start : children.stop] = True
     number = np.cumsum(kept) - 1
     live, first = live[kept], trees.first_child[kept]
     pruned = Trees(
-        number[trees.roots].astype(np.int32),
-        np.where(live, trees.attribute[kept], -1).astype(np.int32),
-        np.where(live, trees.cut[kept], -1).astype(np.int32),
-        np.where(live, number[np.maximum(first, 0)], -1).astype(np.int32),
+        number[trees.roots],
+        np.where(live, trees.attribute[kept], -1),
+        np.where(live, trees.cut[kept], -1),
+        np.where(live, number[np.maximum(first, 0)], -1),
         trees.sets,
     )
-    return replace(forest, trees=pruned, values=forest.values[kept], variance=forest.variance[kept])
+    return pruned, kept
 
 
 def prune_empty(forest: Forest) -> Forest:

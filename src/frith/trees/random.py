@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._jit import compiled
 from frith.domain import Attribute, Domain, Numeric
 from frith.errors import TooManyCells
-from frith.jit import compiled
 from frith.kernels import MAX_CELLS
 from frith.structure import Trees
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator
+from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.kernels import SplitTables
-from frith.layout import Layout
+from frith.kernels.layout import Layout
 from frith.trees.growing import Grower
 
 GROW_CELLS = 2**21
@@ -27,7 +27,7 @@ Score = Callable[[NDArray, Layout], NDArray[np.float64]]
 class TableTree:
     """A tree grown level by level; its node counts come from the tables of the splits above."""
 
-    curator: Curator
+    curator: CuratorLike
     grower: Grower
     score: Score
     min_support: float | None
@@ -38,8 +38,10 @@ class TableTree:
         """One level of tables for each share. Every stop is decided on noisy counts."""
         open_nodes = list(self.grower.roots)
         for number, share in enumerate(shares, start=1):
+            if not open_nodes:
+                break
             level, allowed = self.grower.level(open_nodes)
-            if number > 1 and (not open_nodes or np.prod(level.shape) > GROW_CELLS):
+            if number > 1 and np.prod(level.shape) > GROW_CELLS:
                 break  # the first level's limit is the curator's
             tables = self.curator.noisy_counts(
                 SplitTables(level), share, f"tables of level {number}"
@@ -50,7 +52,7 @@ class TableTree:
             best = first_best(np.where(allowed, scores, -np.inf))
             open_nodes = [
                 child
-                for place, node in enumerate(level.open_nodes.tolist())
+                for place, node in enumerate(open_nodes)
                 if self._worth_splitting(node)
                 for child in self._split(
                     node, int(best[place]), tables.values[place], tables.variance

@@ -15,13 +15,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator
-from frith.gradients import POINT, UNIT, ScoreColumn
-from frith.kernels import LeafCounts
-from frith.label_gradients import LabelCells, LabelGradients
-from frith.layout import Layout
+from frith.curator import CuratorLike
+from frith.kernels import LeafCounts, SignsChoice
+from frith.kernels.gradients import POINT, UNIT, ScoreColumn
+from frith.kernels.label_gradients import LabelCells, LabelGradients
+from frith.kernels.layout import Layout
+from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.structure import Trees
-from frith.trees.binary import ObliviousTree, Question, Questions, ask_once
+from frith.trees.binary import ObliviousTree, ask_once
 from frith.trees.boosting import CHOICES, blocks_of, step_shares
 from frith.trees.parts import Part, softmax
 from frith.trees.posterior import cell_values
@@ -34,7 +35,7 @@ _LEAST_SHARE = 0.05  # of the average cell's records
 class VectorBoosting:
     """The state of the algorithm above: all of it public or released. `parts` may hold a start."""
 
-    curator: Curator
+    curator: CuratorLike
     layout: Layout
     n_records: int
     parts: list[Part] = field(default_factory=list)
@@ -42,8 +43,8 @@ class VectorBoosting:
     def __post_init__(self) -> None:
         domain = self.layout.domain
         nothing = np.zeros((1, domain.n_labels), dtype=np.int32)
-        self.column = ScoreColumn(ask_once(domain, Question()), nothing)
-        self.questions = Questions(self.layout)
+        self.column = ScoreColumn(ask_once(domain, BinarySplit()), nothing)
+        self.splits = BinarySplits(self.layout)
         self.has_start = bool(self.parts)
         for part in self.parts:
             self._push(part.tree, part.scores)
@@ -60,15 +61,14 @@ class VectorBoosting:
                 number += 1
                 kernel = LabelGradients(self.layout, self.column)
                 place, signs = self.curator.choose_signs(
-                    kernel,
-                    self.questions,
+                    SignsChoice(kernel, self.splits),
                     whole * CHOICES * next(shares),
-                    f"question of step {number}",
+                    f"split of step {number}",
                 )
-                question = self.questions[place]
-                made = ask_once(self.layout.domain, question)
+                split = self.splits[place]
+                made = ask_once(self.layout.domain, split)
                 self._push(made, eta * np.array([signs, -signs][: len(made.leaves)]))
-                tree.ask(question)
+                tree.ask(split)
                 signed.append(eta * signs)
             self._count_cells(tree, np.array(signed), whole * (1 - CHOICES) / len(blocks))
         return self.parts

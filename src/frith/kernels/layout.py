@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Rebuilt, frozen
 from frith.domain import Domain, Numeric
+from frith.errors import FormatError
 
 
 def equal_width_cuts(domain: Domain, bins: int) -> tuple[NDArray[np.int32], ...]:
@@ -51,7 +53,7 @@ def _mixed(attribute: Numeric) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(Rebuilt):
     """Bins of all attributes side by side, and the candidate splits in domain order.
 
     A categorical attribute has one bin a value and is one candidate, a split into all its values.
@@ -60,6 +62,17 @@ class Layout:
 
     domain: Domain
     cuts: tuple[NDArray[np.int32], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.cuts) != len(self.domain.attributes):
+            raise FormatError("a layout has cuts for every attribute")
+        object.__setattr__(self, "cuts", tuple(frozen(c, np.int32) for c in self.cuts))
+        for cuts, attribute in zip(self.cuts, self.domain.attributes, strict=True):
+            inside = cuts.ndim == 1 and np.all((cuts > 0) & (cuts < attribute.size))
+            if not inside or np.any(np.diff(cuts) <= 0):
+                raise FormatError("a layout's cuts are ascending codes of their attribute")
+            if len(cuts) and not isinstance(attribute, Numeric):
+                raise FormatError("a layout has cuts of numeric attributes only")
 
     def is_numeric(self, attribute: int) -> bool:
         return isinstance(self.domain.attributes[attribute], Numeric)
@@ -71,7 +84,7 @@ class Layout:
             len(cuts) + 1 if self.is_numeric(a) else self.domain.attributes[a].size
             for a, cuts in enumerate(self.cuts)
         ]
-        return np.concatenate([[0], np.cumsum(sizes)])
+        return frozen(np.concatenate([[0], np.cumsum(sizes)]), np.int64)
 
     @property
     def n_bins(self) -> int:
@@ -91,7 +104,7 @@ class Layout:
             )
             parts.append(self.starts[a] + within)
         begins = np.concatenate([[0], np.cumsum([len(p) for p in parts])[:-1]])
-        return np.concatenate(parts).astype(np.int32), begins.astype(np.int64)
+        return frozen(np.concatenate(parts), np.int32), frozen(begins, np.int64)
 
     # -- candidates ----------------------------------------------------------------------------
 
@@ -110,10 +123,10 @@ class Layout:
     def attribute_of(self) -> NDArray[np.int32]:
         """The attribute of each candidate."""
         counts = [c.stop - c.start for c in self.columns]
-        return np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+        return frozen(np.repeat(np.arange(len(counts)), counts), np.int32)
 
     @functools.cached_property
     def cut_of(self) -> NDArray[np.int32]:
         """The cut of each candidate, -1 for a split into all values."""
         parts = [c if self.is_numeric(a) else np.array([-1]) for a, c in enumerate(self.cuts)]
-        return np.concatenate(parts).astype(np.int32)
+        return frozen(np.concatenate(parts), np.int32)

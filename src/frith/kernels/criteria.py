@@ -12,29 +12,19 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.layout import Layout
+from frith._arrays import frozen
+from frith.errors import FormatError
+from frith.kernels.layout import Layout
 
 BITS = 20
 SCALE = 2**BITS
-_EXACT_BELOW = 2**31  # counts under this keep the 64-bit arithmetic of the Gini mass exact
-
-
-class Criterion(Protocol):
-    """A mass of label counts, to be summed over the children of a candidate split."""
-
-    @property
-    def range_(self) -> int:
-        """The most one record moves the mass; all masses of one criterion move the same way."""
-        ...
-
-    def mass(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The mass of each row of label counts (the last axis)."""
-        ...
+_EXACT_BELOW = 2**31  # counts under this keep 64-bit arithmetic exact; others use Python's integers
+MAX_CAP = 2**20
 
 
 @dataclass(frozen=True)
@@ -48,10 +38,10 @@ class GiniMass:
 
     range_: ClassVar[int] = 2 * SCALE
 
-    def mass(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        n = counts.sum(axis=-1)
-        if n.size and n.max() >= _EXACT_BELOW:
+    def mass(self, counts: NDArray[np.int64]) -> NDArray[Any]:
+        if _are_large(counts):
             return _gini_of_large(counts)
+        n = counts.sum(axis=-1)
         squares = (counts * counts).sum(axis=-1)
         whole, rest = np.divmod(squares, np.maximum(n, 1))
         # floor(SCALE (n - S/n)) = SCALE n - ceil(SCALE S / n), without leaving 64 bits
@@ -59,12 +49,15 @@ class GiniMass:
         return np.asarray(-((n << BITS) - (whole << BITS) - part))
 
 
-def _gini_of_large(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _are_large(counts: NDArray[np.int64]) -> bool:
+    return bool(counts.size) and int(counts.sum(axis=-1).max()) >= _EXACT_BELOW
+
+
+def _gini_of_large(counts: NDArray[np.int64]) -> NDArray[Any]:
     """The same integers from Python's unbounded ones."""
     big = counts.astype(object)
     n = big.sum(axis=-1)
-    miss = SCALE * (n * n - (big * big).sum(axis=-1)) // np.where(n == 0, 1, n)
-    return -miss.astype(np.int64)
+    return np.asarray(-(SCALE * (n * n - (big * big).sum(axis=-1)) // np.where(n == 0, 1, n)))
 
 
 @dataclass(frozen=True)
@@ -79,24 +72,31 @@ class EntropyMass:
 
     cap: int
 
-    @functools.cached_property
+    def __post_init__(self) -> None:
+        if type(self.cap) is not int or not 2 <= self.cap <= MAX_CAP:
+            raise FormatError(f"the entropy mass has a cap from 2 to {MAX_CAP:,}")
+
+    @property
     def range_(self) -> int:
         return int(SCALE * (math.log2(self.cap) + 1 / math.log(2)))
 
-    @functools.cached_property
-    def phi(self) -> NDArray[np.int64]:
-        """phi(0) .. phi(cap) in units of 1/SCALE."""
-        t = np.arange(self.cap + 1, dtype=np.float64)
-        values = t * np.log2(np.maximum(t, 1))
-        steps = np.floor(SCALE * np.diff(values)).astype(np.int64)
-        steps = np.minimum(np.maximum.accumulate(steps), self.range_)
-        return np.concatenate([[0], np.cumsum(steps)])
+    def mass(self, counts: NDArray[np.int64]) -> NDArray[Any]:
+        exact = counts.astype(object) if _are_large(counts) else counts
+        return np.asarray(self._phi(exact).sum(axis=-1) - self._phi(exact.sum(axis=-1)))
 
-    def mass(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.asarray(self._phi(counts).sum(axis=-1) - self._phi(counts.sum(axis=-1)))
+    def _phi(self, t: NDArray[Any]) -> NDArray[Any]:
+        table = phi_table(self.cap)[np.minimum(t, self.cap).astype(np.int64)]
+        return table + np.maximum(t - self.cap, 0) * self.range_
 
-    def _phi(self, t: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self.phi[np.minimum(t, self.cap)] + np.maximum(t - self.cap, 0) * self.range_
+
+@functools.lru_cache(maxsize=4)
+def phi_table(cap: int) -> NDArray[np.int64]:
+    """phi(0) .. phi(cap) of the entropy mass, in units of 1/SCALE."""
+    t = np.arange(cap + 1, dtype=np.float64)
+    values = t * np.log2(np.maximum(t, 1))
+    steps = np.floor(SCALE * np.diff(values)).astype(np.int64)
+    steps = np.minimum(np.maximum.accumulate(steps), EntropyMass(cap).range_)
+    return frozen(np.concatenate([[0], np.cumsum(steps)]), np.int64)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ class MaxMass:
         return np.asarray(counts.max(axis=-1))
 
 
-MAX_CAP = 2**20
+Criterion = GiniMass | EntropyMass | MaxMass
+"""A mass of label counts, summed over the children of a split: the closed set of them."""
 
 
 def criterion(name: str, n_records: int) -> Criterion:
@@ -126,15 +127,15 @@ def criterion(name: str, n_records: int) -> Criterion:
     raise ValueError(f"criterion must be 'gini', 'entropy' or 'max', and is {name!r}")
 
 
-def split_scores(tables: NDArray[np.int64], layout: Layout, by: Criterion) -> NDArray[np.int64]:
+def split_scores(tables: NDArray[np.int64], layout: Layout, by: Criterion) -> NDArray[Any]:
     """The score of every candidate at every node, from exact node x bin x label tables."""
-    scores = np.empty((len(tables), layout.n_candidates), dtype=np.int64)
-    for attribute, columns in enumerate(layout.columns):
+    scores = []
+    for attribute in range(len(layout.columns)):
         table = tables[:, layout.bins(attribute)]
         if layout.is_numeric(attribute):
             left = np.cumsum(table, axis=1)[:, :-1]
             right = table.sum(axis=1, keepdims=True) - left
-            scores[:, columns] = by.mass(left) + by.mass(right)
+            scores.append(by.mass(left) + by.mass(right))
         else:
-            scores[:, columns] = by.mass(table).sum(axis=1, keepdims=True)
-    return scores
+            scores.append(by.mass(table).sum(axis=1, keepdims=True))
+    return np.concatenate(scores, axis=1)

@@ -2,80 +2,49 @@
 
 A learner asks the curator; the curator computes what the question costs, charges it, and only then
 reads records and draws noise. What comes back is a release, and whatever is done with releases is
-post-processing: free.
+post-processing: free. Questions are data of a closed set of types (`frith.kernels`): the curator
+prices, sums and scores them, and refuses any other object before it charges anything.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.curator.protocol import Progress, Release, records_per_unit
 from frith.domain import Domain
 from frith.engines.base import Engine
-from frith.errors import TooManyCells
-from frith.gradients import ScoreColumn
+from frith.errors import QuestionError
 from frith.kernels import (
-    MAX_CELLS,
-    ConfusionCounts,
+    Choice,
     Kernel,
-    LeafCounts,
+    NodeSplits,
+    Question,
     RecordCount,
-    SplitCounts,
-    SplitTables,
+    SignsChoice,
     View,
+    base_of,
+    check_question,
 )
-from frith.label_gradients import LabelGradients
+from frith.kernels.choices import MAX_WEIGHT
+from frith.kernels.gradients import ScoreColumn
+from frith.privacy import window
 from frith.privacy.budget import Budget, Meter
-from frith.privacy.guarantee import RECORD, Guarantee, Question, person_neighbors
+from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
+from frith.privacy.guarantee import Question as Answered
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
-from frith.privacy.sources import ExactSource, Noise, OpenDPSource, Source
-from frith.scores import Criterion, split_scores
+from frith.privacy.sources import ExactSource, Noise, NoiseSource, OpenDPSource
 
 if TYPE_CHECKING:
     from frith.ledger import Ledger, Receipt
 
 RECORDS_ARE_PUBLIC = "the declared number of records is public"
-
-Progress = Callable[[str], None]
-"""Called with the purpose of each pass as it begins: passes are public, records are not."""
-
-
-class Scored(Protocol):
-    """A public list of candidates, the kernel whose sums score them, and how."""
-
-    @property
-    def kernel(self) -> Kernel: ...
-
-    @property
-    def range_(self) -> int:
-        """The largest minus the smallest change of a score by one record, over the list."""
-        ...
-
-    def scores(self, sums: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        """Integer scores; `scale` is that of the choice's noise, in which public weights are put."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
-class Splits(Protocol):
-    """A public list of questions with two answers, each with the logarithm of a public weight."""
-
-    @property
-    def weights(self) -> NDArray[np.float64]: ...
-
-    def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Left minus right of every question."""
-        ...
-
-    def __len__(self) -> int: ...
 
 
 class Masking(Protocol):
@@ -87,14 +56,6 @@ class Masking(Protocol):
         ...
 
     def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Noisy sums, and the variance of the noise on each of them."""
-
-    values: NDArray[np.int64]
-    variance: float
 
 
 class Curator:
@@ -118,16 +79,19 @@ class Curator:
         ledger: Ledger | None = None,
         purpose: str = "release",
         progress: Progress | None = None,
+        source: NoiseSource | None = None,
     ):
+        if not isinstance(source, NoiseSource | None):
+            raise TypeError("noise comes from a NoiseSource; leave `source` out for OpenDP's")
         self.domain: Domain = engine.domain
         self.budget = budget
         self.receipt: Receipt | None = None
         self._engine = engine
         self._meter = Meter(budget)
-        self._source: Source = ExactSource() if budget.is_exact else OpenDPSource()
+        self._source = source or (ExactSource() if budget.is_exact else OpenDPSource())
         self._ledger, self._purpose = ledger, purpose
         self._progress = progress or (lambda purpose: None)
-        self._asked: list[Question] = []
+        self._asked: list[Answered] = []
         self._last: tuple[Kernel, NDArray[np.int64]] | None = None
         self._assumptions: list[str] = [*engine.assumptions]
         if self.domain.learned:
@@ -145,29 +109,27 @@ class Curator:
     @property
     def guarantee(self) -> Guarantee:
         """What the releases promise: the whole budget, whatever part of it was used."""
-        person = self.domain.person
+        person, states = self.domain.person, self._source.states
         return Guarantee(
-            self.budget.epsilon,
+            self.budget.epsilon if states is None else math.inf,
             self.budget.delta,
             RECORD if person is None else person_neighbors(person.records),
-            tuple(self._assumptions),
+            (*self._assumptions, *([] if states is None else [states])),
             tuple(self._asked),
         )
 
-    def noisy_counts(self, kernel: Kernel | View, share: Fraction, purpose: str) -> Release:
+    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
         """The sums of a kernel, or a view of a level's sums, with integer noise for `share`."""
-        base = kernel.base if isinstance(kernel, View) else kernel
-        _check_kernel(base, purpose)
-        noise = self._noise(kernel, share)
+        check_question(question, self.domain, purpose)
+        amount, noise = self._amount(share), self._noise(question, share)
+        self._check_window(amount, noise.scale, purpose)
         self._charge(share)
-        self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
-        sums = self._sums(base, purpose)
-        exact = kernel.take(sums) if isinstance(kernel, View) else sums
-        values = self._source.perturb(exact, noise, self._engine.threads)
+        self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(question.shape))
+        values = self._source.perturb(self._answer(question, purpose), noise, self._engine.threads)
         return Release(values, 0.0 if self.is_exact else noise.variance)
 
     def masked_counts(
-        self, kernel: Kernel | View, share: Fraction, purpose: str, masking: Masking
+        self, question: Question, share: Fraction, purpose: str, masking: Masking
     ) -> NDArray[np.uint64]:
         """The same sums with a share of the noise, hidden under a mask that others' masks cancel.
 
@@ -175,28 +137,21 @@ class Curator:
         parties there is at least the noise that `share` of the budget asks for, whatever up to
         `parties - honest` of them know together.
         """
-        base = kernel.base if isinstance(kernel, View) else kernel
-        _check_kernel(base, purpose)
-        amount, unit = share * self.budget.total, self.budget.unit
+        check_question(question, self.domain, purpose)
+        amount, unit = self._amount(share), self.budget.unit
         noise = (
-            LaplaceShare(amount, kernel.l1, masking.honest)  # none will be drawn
+            LaplaceShare(amount, question.l1, masking.honest)  # none will be drawn
             if self.is_exact
-            else noise_share(kernel, self.domain, amount, unit, masking.honest)
+            else noise_share(question, self.domain, amount, unit, masking.honest)
         )
+        self._check_window(amount, noise.scale, purpose)
         self._charge(share)
-        self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
-        sums = self._sums(base, purpose)
-        exact = kernel.take(sums) if isinstance(kernel, View) else sums
+        self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(question.shape))
+        exact = self._answer(question, purpose)
         return masking.hide(self._source.perturb(exact, noise, self._engine.threads))
 
     def choose_splits(
-        self,
-        level: SplitCounts,
-        places: NDArray[np.int64],
-        allowed: NDArray[np.bool_],
-        by: Criterion,
-        share: Fraction,
-        purpose: str,
+        self, question: NodeSplits, share: Fraction, purpose: str
     ) -> NDArray[np.int64]:
         """A private choice among the allowed candidates at each of some open nodes.
 
@@ -204,47 +159,44 @@ class Curator:
         parallel and those of different trees add: each tree gets an equal part of `share`. A unit
         of m records moves the scores of the nodes they are at by m ranges in all.
         """
-        _check_kernel(level, purpose)
-        if len(np.unique(places)) < len(places):
-            raise ValueError("each node is chosen for once")
-        n_trees = len(np.unique(level.tree_of[places]))
-        amount = share * self.budget.total / max(1, n_trees)
-        choice = PrivateChoice(amount, by.range_ * self.records_per_unit, self.budget.unit)
+        check_question(question, self.domain, purpose)
+        amount = self._amount(share) / question.n_trees
+        choice = PrivateChoice(amount, question.range_ * self.records_per_unit, self.budget.unit)
+        self._check_window(amount, choice.scale, purpose)
         self._charge(share)
-        self._log(purpose, "private choice", choice.range_, share, choice.scale, len(places))
-        tables = SplitTables(level).take(self._sums(level, purpose))[places]
-        scores = split_scores(tables, level.layout, by)
-        options = (np.flatnonzero(row) for row in allowed)
+        self._log(purpose, "private choice", choice.range_, share, choice.scale, len(question))
+        scores = question.scores(self._sums(question.kernel, purpose))
         picks = [
-            int(o[self._source.choose(s[o].tolist(), choice)])
-            for s, o in zip(scores, options, strict=True)
+            int(options[self._source.choose(row.tolist(), [0.0] * len(row), choice)])
+            for row, options in zip(scores, question.options(), strict=True)
         ]
         return np.array(picks, dtype=np.int64)
 
-    def choose(self, list_: Scored, share: Fraction, purpose: str) -> int:
+    def choose(self, question: Choice, share: Fraction, purpose: str) -> int:
         """A private choice from a list that is scored by the sums of its kernel."""
-        _check_kernel(list_.kernel, purpose)
-        amount = share * self.budget.total
-        choice = PrivateChoice(amount, list_.range_ * self.records_per_unit, self.budget.unit)
+        check_question(question, self.domain, purpose)
+        amount, weights = self._amount(share), question.weights.tolist()
+        choice = PrivateChoice(amount, question.range_ * self.records_per_unit, self.budget.unit)
+        self._check_window(amount, choice.scale, purpose, weights)
         self._charge(share)
-        self._log(purpose, "private choice", choice.range_, share, choice.scale, len(list_))
-        sums = self._sums(list_.kernel, purpose)
-        scores = list_.scores(sums, 0.0 if self.is_exact else choice.scale)
-        return self._source.choose(scores.tolist(), choice)
+        self._log(purpose, "private choice", choice.range_, share, choice.scale, len(question))
+        scores = question.scores(self._sums(question.kernel, purpose)).tolist()
+        return self._source.choose(scores, weights, choice)
 
     def choose_signs(
-        self, kernel: LabelGradients, questions: Splits, share: Fraction, purpose: str
+        self, question: SignsChoice, share: Fraction, purpose: str
     ) -> tuple[int, NDArray[np.int64]]:
-        """A private choice of a question and of a sign, or none, for every label."""
-        _check_kernel(kernel, purpose)
-        reach = kernel.most * self.records_per_unit
-        choice = SignChoice(share * self.budget.total, reach, self.budget.unit)
+        """A private choice of a split and of a sign, or none, for every label."""
+        check_question(question, self.domain, purpose)
+        reach = question.reach * self.records_per_unit
+        choice = SignChoice(self._amount(share), reach, self.budget.unit)
         if not self.is_exact:
             choice.check()
+        self._check_window(choice.amount, choice.scale, purpose, question.weights.tolist())
         self._charge(share)
-        self._log(purpose, "private choice", 2 * reach, share, choice.scale, len(questions))
-        differences = questions.scores(self._sums(kernel, purpose))
-        return self._source.choose_signs(differences, questions.weights, choice)
+        self._log(purpose, "private choice", 2 * reach, share, choice.scale, len(question))
+        differences = question.scores(self._sums(question.kernel, purpose))
+        return self._source.choose_signs(differences, question.weights, choice)
 
     def records(self, share: Fraction) -> int:
         """The number of records, at least 1: as declared, else noisy for `share` of the budget."""
@@ -254,27 +206,54 @@ class Curator:
         return max(1, int(self.noisy_counts(RecordCount(), share, "number of records").values[0]))
 
     def _sums(self, kernel: Kernel, purpose: str) -> NDArray[np.int64]:
-        """One pass over the records; the sums of the last kernel are kept for further questions."""
+        """One pass over the records; the sums of the last kernel are kept for further questions.
+
+        Kernels are frozen, so one that is the same object still asks for the same sums.
+        """
         if self._last is None or self._last[0] is not kernel:
             self._progress(purpose)
             self._last = (kernel, self._engine.aggregate(kernel))
         return self._last[1]
 
+    def _answer(self, question: Question, purpose: str) -> NDArray[np.int64]:
+        """The exact sums behind a question."""
+        sums = self._sums(base_of(question), purpose)
+        return question.take(sums) if isinstance(question, View) else sums
+
     def derive(self, column: ScoreColumn) -> None:
         """Have the engine keep a derived column, where it can: a column stays with the records."""
+        if type(column) is not ScoreColumn:
+            raise QuestionError("a derived column is a ScoreColumn, and nothing else")
+        column.check(self.domain, column.values.shape[1] if column.values.ndim > 1 else None)
         if self._asked:  # nothing is read before the first question is paid for
             self._engine.derive(column)
 
-    def _noise(self, kernel: Kernel | View, share: Fraction) -> Noise:
-        amount, most = share * self.budget.total, self.records_per_unit
+    def _amount(self, share: Fraction) -> Fraction:
+        """What a share of the budget is, in the budget's own unit."""
+        if not isinstance(share, Fraction) or share <= 0:
+            raise QuestionError(f"a share of the budget is a positive Fraction, not {share!r}")
+        return share * self.budget.total
+
+    def _noise(self, question: Question, share: Fraction) -> Noise:
+        amount, most = self._amount(share), self.records_per_unit
         if self.budget.unit == "rho":
-            return DiscreteGaussian(amount, kernel.l2_squared * most**2)
-        return DiscreteLaplace(amount, kernel.l1 * most)
+            return DiscreteGaussian(amount, question.l2_squared * most**2)
+        return DiscreteLaplace(amount, question.l1 * most)
+
+    def _check_window(
+        self, amount: Fraction, scale: float, purpose: str, weights: Sequence[float] = ()
+    ) -> None:
+        """Public facts alone: no width of a number decides an answer."""
+        if self.is_exact:
+            return
+        window.check_question(amount, self.budget.unit, scale, purpose)
+        if weights and not max(map(abs, weights)) <= MAX_WEIGHT:
+            raise QuestionError(f"{purpose}: a candidate's public weight is too large or too small")
 
     @property
     def records_per_unit(self) -> int:
         """The most records of one protected unit that are counted."""
-        return most_records(self.domain)
+        return records_per_unit(self.domain)
 
     def _charge(self, share: Fraction) -> None:
         """Pay first: the meter for this question, and the ledger once for all of them."""
@@ -293,40 +272,24 @@ class Curator:
     ) -> None:
         if self.is_exact:
             mechanism, scale = "exact", 0.0
-        self._asked.append(Question(purpose, mechanism, share, sensitivity, scale, cells))
+        self._asked.append(Answered(purpose, mechanism, share, sensitivity, scale, cells))
 
     def _assume(self, text: str) -> None:
         if text not in self._assumptions:
             self._assumptions.append(text)
 
 
-def most_records(domain: Domain) -> int:
-    return 1 if domain.person is None else domain.person.records
-
-
 def noise_share(
-    kernel: Kernel | View, domain: Domain, amount: Fraction, unit: str, honest: int
+    kernel: Question, domain: Domain, amount: Fraction, unit: str, honest: int
 ) -> LaplaceShare | GaussianShare:
     """What each of several parties adds to its sums, of which `honest` shares alone suffice."""
-    most = most_records(domain)
+    most = records_per_unit(domain)
     if unit == "rho":
         cells = math.prod(kernel.shape)
         return GaussianShare(amount, kernel.l2_squared * most**2, honest, cells)
     share = LaplaceShare(amount, kernel.l1 * most, honest)
     share.check()
     return share
-
-
-def _check_kernel(kernel: Kernel, purpose: str) -> None:
-    """Public facts alone: sensitivities take for granted that trees share no node."""
-    if isinstance(kernel, LeafCounts | SplitCounts | ConfusionCounts):
-        kernel.trees.check(kernel.domain)
-    cells = math.prod(kernel.shape)
-    if cells > MAX_CELLS:
-        raise TooManyCells(
-            f"{purpose}: {cells:,} cells, and at most {MAX_CELLS:,} can be asked at once; "
-            "use fewer or lower trees, or group the values of large attributes"
-        )
 
 
 def _sensitivity(noise: Noise) -> tuple[str, int]:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Rebuilt, frozen
+from frith._jit import compiled
 from frith.domain import Domain
 from frith.encoding import Batch
-from frith.jit import compiled
-from frith.kernels import ColumnKernel
-from frith.layout import Layout
+from frith.errors import FormatError
+from frith.kernels.base import ColumnKernel
+from frith.kernels.layout import Layout
 from frith.structure import Trees, find_leaf
 
 UNIT = 2**14
@@ -25,8 +27,8 @@ POINT = 2**16
 _SHIFT = 8  # scores are rounded to POINT / 2**8 before the table is read
 _REACH = 16 * POINT  # scores beyond are as sure as they get
 _STEPS = np.arange((2 * _REACH >> _SHIFT) + 1) - (_REACH >> _SHIFT)
-SIGMOID: NDArray[np.int32] = np.round(UNIT / (1 + np.exp(-(_STEPS << _SHIFT) / POINT))).astype(
-    np.int32
+SIGMOID: NDArray[np.int32] = frozen(
+    np.round(UNIT / (1 + np.exp(-(_STEPS << _SHIFT) / POINT))), np.int32
 )
 """The probability of the second label by rounded score: non-decreasing, from 0 to UNIT."""
 
@@ -55,6 +57,25 @@ class ScoreColumn:
     tree: Trees
     values: NDArray[np.int32]
     before: ScoreColumn | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", frozen(self.values, np.int32))
+        if self.values.ndim not in (1, 2) or len(self.values) != len(self.tree.leaves):
+            raise FormatError("a column of scores has one row for each leaf of its tree")
+        if self.before is not None and self.before.values.shape[1:] != self.values.shape[1:]:
+            raise FormatError("a column of scores adds to one of the same shape")
+
+    def check(self, domain: Domain, n_scores: int | None) -> None:
+        """Raise unless every tree below is one of the domain, with so many scores a leaf."""
+        if self.values.shape[1:] != (() if n_scores is None else (n_scores,)):
+            raise FormatError("a column of scores has another number of scores than is asked for")
+        column: ScoreColumn | None = self
+        while column is not None and column.__dict__.get("_legal_for") is not domain:
+            if column.tree.n_trees != 1:
+                raise FormatError("a column of scores adds one tree at a time")
+            column.tree.check(domain)
+            object.__setattr__(column, "_legal_for", domain)
+            column = column.before
 
     @functools.cached_property
     def attributes(self) -> tuple[int, ...]:
@@ -93,11 +114,15 @@ def _add_rows(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped
 
 
 @dataclass(frozen=True, eq=False)
-class BinSums:
+class BinSums(Rebuilt):
     """Sums in every bin of every attribute: a record adds at most `most`, in L1, to one bin of each."""
 
     layout: Layout
     column: ScoreColumn
+
+    @property
+    def domain(self) -> Domain:
+        return self.layout.domain
 
     @property
     def most(self) -> int:
@@ -132,7 +157,8 @@ class GradientSums(BinSums):
     clip: int
 
     def __post_init__(self) -> None:
-        _check_labels(self.layout.domain)
+        _check_labels(self.domain)
+        self.column.check(self.domain, None)
 
     @property
     def shape(self) -> tuple[int]:
@@ -152,12 +178,19 @@ class GradientSums(BinSums):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Rebuilt):
     """Sums in every leaf of one tree that no record moves by more than UNIT, in L1."""
 
     tree: Trees
     column: ScoreColumn
     domain: Domain
+
+    def check_tree(self, n_scores: int | None) -> None:
+        """Raise unless this is one tree of the domain, over a column of such scores."""
+        self.tree.check(self.domain)
+        if self.tree.n_trees != 1:
+            raise FormatError("cells are those of one tree")
+        self.column.check(self.domain, n_scores)
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -187,6 +220,7 @@ class CellSums(Cells):
 
     def __post_init__(self) -> None:
         _check_labels(self.domain)
+        self.check_tree(None)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -202,7 +236,7 @@ class CellSums(Cells):
 
 def _check_labels(domain: Domain) -> None:
     if domain.n_labels != 2:
-        raise ValueError(f"these sums are for two labels, and the domain has {domain.n_labels}")
+        raise FormatError(f"these sums are for two labels, and the domain has {domain.n_labels}")
 
 
 @compiled

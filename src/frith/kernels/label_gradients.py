@@ -11,17 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import frozen
+from frith._jit import compiled
 from frith.encoding import Batch
-from frith.gradients import POINT, UNIT, BinSums, Cells
-from frith.jit import compiled
+from frith.kernels.gradients import POINT, UNIT, BinSums, Cells
 from frith.structure import find_leaf
 
 _SHIFT = 8
 _LARGEST = 16 * POINT >> _SHIFT  # labels further behind than this have no weight left
 _WEIGHT = 2**20
-WEIGHTS: NDArray[np.int64] = np.round(
-    _WEIGHT * np.exp(-np.arange(_LARGEST + 1) * 2**_SHIFT / POINT)
-).astype(np.int64)
+WEIGHTS: NDArray[np.int64] = frozen(
+    np.round(_WEIGHT * np.exp(-np.arange(_LARGEST + 1) * 2**_SHIFT / POINT)), np.int64
+)
 """What a label weighs that is so many steps behind the best one."""
 
 
@@ -32,6 +33,9 @@ class LabelGradients(BinSums):
     A record adds one vector to one bin of each attribute. Vectors are scaled down, and rounded
     towards zero, to an L1 norm of at most UNIT.
     """
+
+    def __post_init__(self) -> None:
+        self.column.check(self.domain, self.domain.n_labels)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -51,6 +55,9 @@ class LabelCells(Cells):
     A record is in one leaf. What it adds there is scaled down, and rounded towards zero, to an L1
     norm of at most UNIT, so its squared L2 norm is at most UNIT squared.
     """
+
+    def __post_init__(self) -> None:
+        self.check_tree(self.domain.n_labels)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -1,0 +1,50 @@
+"""The closed set of questions about records: exact integer sums, each with its sensitivity.
+
+A question is frozen data of one of the types here. It names the attributes it reads, the public
+shape of its answer, and how far one record can move that answer in each norm; the curator computes
+the charge from those. A choice adds public candidates, scores and their range.
+"""
+
+from frith.kernels.base import MAX_CELLS, MAX_RECORDS, ColumnKernel, Kernel, add_batch
+from frith.kernels.choices import (
+    AttributeChoice,
+    Choice,
+    CorrectChoice,
+    LabelChoice,
+    NodeSplits,
+    SignsChoice,
+    StepChoice,
+)
+from frith.kernels.closed import CHOICES, KERNELS, VIEWS, Question, base_of, check_question
+from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, RecordCount
+from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
+
+__all__ = [
+    "CHOICES",
+    "KERNELS",
+    "MAX_CELLS",
+    "MAX_RECORDS",
+    "VIEWS",
+    "AttributeChoice",
+    "Choice",
+    "ColumnKernel",
+    "ConfusionCounts",
+    "CorrectChoice",
+    "CorrectCounts",
+    "Kernel",
+    "LabelChoice",
+    "LeafCounts",
+    "NodeCounts",
+    "NodeSizes",
+    "NodeSplits",
+    "Question",
+    "RecordCount",
+    "SignsChoice",
+    "SplitCounts",
+    "SplitTables",
+    "StepChoice",
+    "View",
+    "add_batch",
+    "base_of",
+    "check_question",
+]
