@@ -189,6 +189,9 @@ class Plain:
 
     honest = 2
 
+    def check(self, kernel, domain, budget, share):
+        pass
+
     def hide(self, values):
         return values.astype(np.uint64)
 

@@ -86,6 +86,10 @@ class Masking(Protocol):
         """How many parties are sure not to share what they know."""
         ...
 
+    def check(self, kernel: Kernel | View, domain: Domain, budget: Budget, share: Fraction) -> None:
+        """Raise unless the others were asked this very question, at this price."""
+        ...
+
     def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]: ...
 
 
@@ -177,6 +181,7 @@ class Curator:
         """
         base = kernel.base if isinstance(kernel, View) else kernel
         _check_kernel(base, purpose)
+        masking.check(kernel, self.domain, self.budget, share)
         amount, unit = share * self.budget.total, self.budget.unit
         noise = (
             LaplaceShare(amount, kernel.l1, masking.honest)  # none will be drawn

@@ -228,17 +228,19 @@ def test_with_two_parties_nothing_is_gained_and_it_says_so():
     assert "nothing is gained" not in more.describe()
 
 
-def test_gaussian_shares_that_would_be_too_narrow_are_refused_by_name_and_cost_nothing():
+def test_gaussian_shares_that_would_be_too_narrow_are_refused_and_cost_nothing():
     parties = secure_parties(dealt(3), 50, "1e-6")
-    with pytest.raises(MergeError, match="ada failed: .*full noise at every party"):
+    with pytest.raises(MergeError, match="nothing is spent: .*full noise at every party"):
         SecureSum(parties).sum(LEAVES, Fraction(1), "leaves")
     assert all(p.remaining_share == 1 for p in parties.values())
 
 
-def test_a_wide_pure_noise_is_refused_by_name_and_costs_nothing_but_a_delta_helps():
+def test_a_wide_pure_noise_is_refused_and_costs_nothing_but_a_delta_helps():
     tables = dealt(3)
     parties = secure_parties(tables, 1)
-    with pytest.raises(MergeError, match="ada failed: .*too wide to be drawn in exact shares"):
+    with pytest.raises(
+        MergeError, match="nothing is spent: .*too wide to be drawn in exact shares"
+    ):
         train_together(ForestClassifier(DOMAIN, epsilon=1), SecureSum(parties))
     assert all(p.remaining_share == 1 for p in parties.values())
     learner = ForestClassifier(DOMAIN, epsilon=1, delta="1e-6")

@@ -6,9 +6,6 @@ itself: nothing that a question says about itself is believed.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,12 +62,6 @@ def question_from_json(data: Any, domain: Domain) -> Kernel | View:
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError):
         pass
     raise FormatError("the question is incomplete or malformed")
-
-
-def hash_question(question: Any, domain: Domain, share: Fraction) -> str:
-    """What an answer belongs to: the question, the domain it is asked of, and its price."""
-    text = json.dumps([question, domain.fingerprint, str(share)], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _level_to_json(level: SplitCounts) -> dict[str, Any]:
