@@ -188,6 +188,7 @@ class Plain:
     """A mask for tests alone, which hides nothing."""
 
     honest = 2
+    assumption = "nobody tells"
 
     def check(self, kernel, domain, budget, share):
         pass

@@ -86,6 +86,11 @@ class Masking(Protocol):
         """How many parties are sure not to share what they know."""
         ...
 
+    @property
+    def assumption(self) -> str:
+        """What a claim about the sum takes for granted about the parties."""
+        ...
+
     def check(self, kernel: Kernel | View, domain: Domain, budget: Budget, share: Fraction) -> None:
         """Raise unless the others were asked this very question, at this price."""
         ...
@@ -189,6 +194,7 @@ class Curator:
             else noise_share(kernel, self.domain, amount, unit, masking.honest)
         )
         self._charge(share)
+        self._assume(masking.assumption)
         self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(kernel.shape))
         sums = self._sums(base, purpose)
         exact = kernel.take(sums) if isinstance(kernel, View) else sums

@@ -469,9 +469,23 @@ def test_the_guarantee_lists_every_party_and_composes_as_declared(disjoint):
 
 def test_a_secure_sum_states_whom_it_trusts():
     panel = SecureSum(secure_parties(dealt(4), 1), colluders=2)
-    assert "the 4 parties follow the protocol, and at most 2 of them" in " ".join(
-        panel.guarantee.assumptions
+    assert (
+        "at most 2 of the 4 parties put together what they know, and all follow the protocol"
+        in panel.guarantee.assumptions
     )
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_every_party_that_answers_under_masks_states_whom_it_trusts(delta):
+    """Its own epsilon holds for the sum, and only if the others keep to the protocol."""
+    text = "at most 1 of the 3 parties put together what they know, and all follow the protocol"
+    parties = secure_parties(dealt(3), 1, delta)
+    panel = SecureSum(parties)
+    assert not any(text in p.guarantee.assumptions for p in parties.values())
+    panel.sum(LEAVES, Fraction(1), "leaves")
+    for guarantee in [p.guarantee for p in parties.values()] + [panel.guarantee]:
+        assert guarantee.assumptions.count(text) == 1
+    assert all(text in p.curator.guarantee.assumptions for p in parties.values())
 
 
 def test_an_undeclared_number_of_records_is_asked_and_paid_for():

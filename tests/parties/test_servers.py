@@ -88,7 +88,7 @@ def test_a_secure_sum_sees_less_noise_and_says_whom_it_trusts(servers, connectio
     secure = train_between(connections, table(servers), secure=True, **asked)
     leaf = open_.forest_.trees.leaves[0]
     assert secure.forest_.variance[leaf] == pytest.approx(open_.forest_.variance[leaf] / 2)
-    assert "at most 1 of them" in str(secure.forest_.guarantee)
+    assert "at most 1 of the 3 parties put together what they know" in str(secure.forest_.guarantee)
     sizes = [m.forest_.values[m.forest_.trees.roots].sum(axis=1).mean() for m in (open_, secure)]
     noise = np.sqrt(open_.forest_.variance[open_.forest_.trees.roots].max() * 10)
     assert abs(sizes[0] - sizes[1]) < 6 * noise

@@ -148,6 +148,15 @@ def test_two_servers_do_not_answer_one_round_in_two_units(house, about):
     assert [e.kind for e in house.entries() if e.account == table].count("charge") == 1
 
 
+def test_a_masked_answer_states_whom_it_trusts(house, peer, domain):
+    text = "at most 1 of the 2 parties put together what they know, and all follow the protocol"
+    job = said(ask(house.analyst, house.table, body(domain, peer)), 202)["id"]
+    assert text in counts(house, house.analyst, job)["counts"]["guarantee"]["assumptions"]
+    open_ = body(domain, peer) | {"round": None}
+    job = said(ask(house.analyst, house.table, open_), 202)["id"]
+    assert text not in counts(house, house.analyst, job)["counts"]["guarantee"]["assumptions"]
+
+
 @pytest.mark.parametrize("round", [
     {}, [], "s", {"unit": "rho"}, {"attempt": 1.0}, {"attempt": True}, {"question": "0"},
     {"session": ""}, {"session": "a b"}, {"about": "0"}, {"colluders": None}, {"keys": []},

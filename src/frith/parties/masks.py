@@ -107,6 +107,10 @@ class Round:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"keys": dict(self.keys)}
 
     @property
+    def assumption(self) -> str:
+        return trust_assumption(len(self.keys), self.colluders)
+
+    @property
     def honest(self) -> int:
         return len(self.keys) - self.colluders
 
@@ -114,6 +118,14 @@ class Round:
         """Everything that masks are bound to."""
         parts = [self.session, self.attempt, self.question, self.about, self.colluders]
         return json.dumps([*parts, sorted(self.keys.items())]).encode()
+
+
+def trust_assumption(parties: int, colluders: int) -> str:
+    """What the claim of a secure sum takes for granted, in words."""
+    return (
+        f"at most {colluders} of the {parties} parties put together what they know, and all "
+        "follow the protocol"
+    )
 
 
 def _check_names(round: Round) -> None:
@@ -162,6 +174,10 @@ class PairMasks:
     @property
     def honest(self) -> int:
         return self.round.honest
+
+    @property
+    def assumption(self) -> str:
+        return self.round.assumption
 
     def check(self, kernel: Kernel | View, domain: Domain, budget: Budget, share: Fraction) -> None:
         """Raise unless the round is about these terms, worked out from one's own side."""

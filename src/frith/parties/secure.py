@@ -40,7 +40,7 @@ from frith.errors import FrithError
 from frith.kernels import Kernel, View
 from frith.parties.binding import terms_of
 from frith.parties.joint import Party, check_parties
-from frith.parties.masks import Keys, PairMasks, Round, unmask
+from frith.parties.masks import Keys, PairMasks, Round, trust_assumption, unmask
 from frith.parties.merging import MergeError, together
 from frith.privacy.guarantee import Guarantee
 
@@ -167,7 +167,4 @@ class SecureSum:
     def guarantee(self) -> Guarantee:
         shares = [p.guarantee.of_party(name) for name, p in self.parties.items()]
         whole = together(shares, disjoint=self._disjoint)
-        return whole.assuming(
-            f"the {len(self.parties)} parties follow the protocol, and at most {self.colluders} of them "
-            "put together what they know"
-        )
+        return whole.assuming(trust_assumption(len(self.parties), self.colluders))
