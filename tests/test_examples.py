@@ -66,7 +66,7 @@ def test_three_hospitals_make_one_forest():
         "refused: the release of north is given twice",
         "refused: the release of south was changed",
         "3/2 of the variance",
-        "assumes: the 3 parties follow the protocol, and at most 1 of them",
+        "assumes: at most 1 of the 3 parties put together what they know, and all follow",
         "north: 1 of 2.0 left, after release of north 0.5, secure sum 0.5",
         "harbor: 0.5 of 2.0 left",
     ):

@@ -231,17 +231,19 @@ def test_with_two_parties_nothing_is_gained_and_it_says_so():
     assert "nothing is gained" not in more.describe()
 
 
-def test_gaussian_shares_that_would_be_too_narrow_are_refused_by_name_and_cost_nothing():
+def test_gaussian_shares_that_would_be_too_narrow_are_refused_and_cost_nothing():
     parties = secure_parties(dealt(3), 50, "1e-6")
-    with pytest.raises(MergeError, match="ada failed: .*full noise at every party"):
+    with pytest.raises(MergeError, match="nothing is spent: .*full noise at every party"):
         SecureSum(parties).sum(LEAVES, Fraction(1), "leaves")
     assert all(p.remaining_share == 1 for p in parties.values())
 
 
-def test_a_wide_pure_noise_is_refused_by_name_and_costs_nothing_but_a_delta_helps():
+def test_a_wide_pure_noise_is_refused_and_costs_nothing_but_a_delta_helps():
     tables = dealt(3)
     parties = secure_parties(tables, 1)
-    with pytest.raises(MergeError, match="ada failed: .*too wide to be drawn in exact shares"):
+    with pytest.raises(
+        MergeError, match="nothing is spent: .*too wide to be drawn in exact shares"
+    ):
         train_together(ForestClassifier(DOMAIN, epsilon=1), SecureSum(parties))
     assert all(p.remaining_share == 1 for p in parties.values())
     learner = ForestClassifier(DOMAIN, epsilon=1, delta="1e-6")
@@ -470,9 +472,23 @@ def test_the_guarantee_lists_every_party_and_composes_as_declared(disjoint):
 
 def test_a_secure_sum_states_whom_it_trusts():
     panel = SecureSum(secure_parties(dealt(4), 1), colluders=2)
-    assert "the 4 parties follow the protocol, and at most 2 of them" in " ".join(
-        panel.guarantee.assumptions
+    assert (
+        "at most 2 of the 4 parties put together what they know, and all follow the protocol"
+        in panel.guarantee.assumptions
     )
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_every_party_that_answers_under_masks_states_whom_it_trusts(delta):
+    """Its own epsilon holds for the sum, and only if the others keep to the protocol."""
+    text = "at most 1 of the 3 parties put together what they know, and all follow the protocol"
+    parties = secure_parties(dealt(3), 1, delta)
+    panel = SecureSum(parties)
+    assert not any(text in p.guarantee.assumptions for p in parties.values())
+    panel.sum(LEAVES, Fraction(1), "leaves")
+    for guarantee in [p.guarantee for p in parties.values()] + [panel.guarantee]:
+        assert guarantee.assumptions.count(text) == 1
+    assert all(text in p.curator.guarantee.assumptions for p in parties.values())
 
 
 def test_an_undeclared_number_of_records_is_asked_and_paid_for():

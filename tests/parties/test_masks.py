@@ -1,5 +1,6 @@
 """Masks: a message alone says nothing, all messages together say the sum, and no mask comes twice."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from frith.errors import FormatError
 from frith.parties import Keys
 from frith.parties.masks import PairMasks, Round, unmask
 from tests.parties.people import NAMES, keyring
@@ -20,7 +22,7 @@ int64 = st.integers(-(2**63), 2**63 - 1)
 
 def make_round(ring, **changes):
     public = {name: key.public for name, key in ring.items()}
-    return replace(Round("session", 1, 1, "leaves", public), **changes)
+    return replace(Round("session", 1, 1, "ab" * 32, public), **changes)
 
 
 def messages(keys, values, round=None):
@@ -119,7 +121,7 @@ def changed_rounds(keys):
     others = {n: k for n, k in make_round(keys).keys.items() if n != NAMES[3]}
     return {
         "session": {"session": "another"}, "attempt": {"attempt": 2}, "question": {"question": 2},
-        "about": {"about": "other trees"}, "colluders": {"colluders": 2}, "parties": {"keys": others},
+        "about": {"about": "cd" * 32}, "colluders": {"colluders": 2}, "parties": {"keys": others},
     }  # fmt: skip
 
 
@@ -174,6 +176,79 @@ def test_a_round_without_ones_own_key_is_refused(own):
 def test_at_least_one_colludes_and_fewer_than_all(colluders):
     with pytest.raises(ValueError, match="at least 1 colludes"):
         make_round(RINGS[3], colluders=colluders)
+
+
+# -- rounds from outside -----------------------------------------------------------------------
+
+PLAIN = make_round(RINGS[3]).to_json()
+
+
+def test_a_round_is_read_back_as_it_was():
+    round = make_round(RINGS[3], colluders=2)
+    again = Round.from_json(json.loads(json.dumps(round.to_json())))
+    assert again == round
+    assert again.describe() == round.describe()
+
+
+def test_a_round_is_fixed_once_it_was_checked():
+    keys = dict(PLAIN["keys"])
+    round = Round(**PLAIN | {"keys": keys})
+    keys.clear()
+    assert len(round.keys) == 3
+    with pytest.raises(TypeError):
+        round.keys["ada"] = "0" * 64
+
+
+LONG = {f"p{i}": "0" * 64 for i in range(101)}
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"session": 1}, "session"), ({"session": ""}, "session"), ({"session": "x" * 65}, "session"),
+    ({"session": "a\n"}, "session"), ({"session": "\ud800"}, "session"),
+    ({"attempt": 0}, "attempt"), ({"attempt": True}, "attempt"), ({"attempt": 1.0}, "attempt"),
+    ({"attempt": 10**7}, "attempt"), ({"attempt": "1"}, "attempt"), ({"attempt": None}, "attempt"),
+    ({"question": -1}, "question"), ({"question": 10**400}, "question"),
+    ({"about": "ab" * 31}, "64 digits"), ({"about": "AB" * 32}, "64 digits"),
+    ({"about": "ab" * 32 + "\n"}, "64 digits"), ({"about": 7}, "64 digits"),
+    ({"keys": []}, "keys"), ({"keys": LONG}, "2 to 100 parties"), ({"keys": {}}, "fewer than all"),
+    ({"keys": {"ada": "0" * 64}}, "fewer than all"), ({"keys": {"": "0" * 64}}, "name"),
+    ({"keys": {"a": "0" * 63, "b": "0" * 64}}, "key"), ({"keys": {"a": None}}, "key"),
+    ({"keys": {1: "0" * 64}}, "name"), ({"keys": {"a\0": "0" * 64}}, "name"),
+    ({"colluders": 3}, "fewer than all"), ({"colluders": 0}, "at least 1 colludes"),
+    ({"colluders": True}, "colluders"), ({"colluders": "1"}, "colluders"),
+    ({"unit": "rho"}, "exactly session, attempt, question, about, keys, colluders"),
+])  # fmt: skip
+def test_a_malformed_round_is_refused_with_what_it_should_be(change, reason):
+    with pytest.raises(FormatError, match=reason):
+        Round.from_json(PLAIN | change)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_round_without_a_field_is_refused(name):
+    with pytest.raises(FormatError, match="exactly"):
+        Round.from_json({n: v for n, v in PLAIN.items() if n != name})
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=70)
+hexes = st.text("0123456789abcdef", min_size=63, max_size=65)
+values = st.recursive(
+    scalars | hexes,
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=3), v, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(values | st.dictionaries(st.sampled_from([*PLAIN, "unit"]), values))
+@examples(300)
+def test_anything_else_is_a_format_error_or_a_round_that_reads_back(data):
+    """Mutations of a legal round, and values that are no round at all."""
+    for said in (data, PLAIN | data if isinstance(data, dict) else data):
+        try:
+            round = Round.from_json(said)
+        except FormatError:
+            continue
+        assert round.to_json() == said
+        assert Round.from_json(round.to_json()).describe() == round.describe()
 
 
 # -- keys --------------------------------------------------------------------------------------

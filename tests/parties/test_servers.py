@@ -2,6 +2,7 @@
 
 import json
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ from sqlalchemy import select
 import frith
 from benchmarks.server_process import ServerProcess
 from frith.errors import RemoteError
+from frith.kernels import RecordCount
 from frith.parties import Keys, MergeError, OpenSum, ServerParty, train_between, train_together
+from frith.parties.binding import terms_of
+from frith.parties.masks import Round
+from frith.privacy.exact import show
 from frith.server.schema import Job, Release
 
 pytestmark = pytest.mark.xdist_group("three servers")
@@ -83,7 +88,7 @@ def test_a_secure_sum_sees_less_noise_and_says_whom_it_trusts(servers, connectio
     secure = train_between(connections, table(servers), secure=True, **asked)
     leaf = open_.forest_.trees.leaves[0]
     assert secure.forest_.variance[leaf] == pytest.approx(open_.forest_.variance[leaf] / 2)
-    assert "at most 1 of them" in str(secure.forest_.guarantee)
+    assert "at most 1 of the 3 parties put together what they know" in str(secure.forest_.guarantee)
     sizes = [m.forest_.values[m.forest_.trees.roots].sum(axis=1).mean() for m in (open_, secure)]
     noise = np.sqrt(open_.forest_.variance[open_.forest_.trees.roots].max() * 10)
     assert abs(sizes[0] - sizes[1]) < 6 * noise
@@ -195,6 +200,19 @@ def test_a_key_that_was_not_agreed_on_is_refused(servers, connections):
     learner = frith.RandomDecisionForestClassifier(parties["east"].domain, random_state=4)
     with pytest.raises(MergeError, match="the key of west is not the one"):
         train_together(learner, SecureSum(parties, disjoint=True))
+
+
+def test_a_round_about_another_unit_is_refused_and_costs_nothing(servers, connections):
+    """The others would be asked in rho for the number that this one is asked for in epsilon."""
+    rho = frith.Budget.of("0.9", "1e-6")
+    party = ServerParty(connections["east"], table(servers), epsilon=show(rho.total))
+    keys = {name: c.party().key for name, c in connections.items()}
+    whole = Fraction(1)
+    terms = terms_of(RecordCount(), party.domain, rho, whole, keys=keys, colluders=1)
+    spent = connections["east"].budget(table(servers)).spent
+    with pytest.raises(RemoteError, match="about another question, budget or mechanism"):
+        party.masked_answer(RecordCount(), whole, "", Round("s", 1, 1, terms.digest, keys))
+    assert connections["east"].budget(table(servers)).spent == spent
 
 
 def test_a_question_that_is_repeated_is_answered_from_the_store(servers, connections):

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 import frith.privacy.polya as polya
 import frith.privacy.shares as module
 from frith.privacy import DiscreteGaussian, DiscreteLaplace
-from frith.privacy.shares import LEAST_SCALE, GaussianShare, LaplaceShare
+from frith.privacy.shares import LEAST_SCALE, MAX_SCALE, GaussianShare, LaplaceShare
 from frith.privacy.sources import OpenDPSource
 from tests.statistics import FALSE_FAILURE, fits_law
 
@@ -24,6 +24,33 @@ amounts = st.fractions(min_value=Fraction(1, 1000), max_value=20)
 def test_every_share_states_claim_proof_assumption_and_check(name):
     text = getattr(module, name).__doc__
     assert all(f"\n    {heading}" in text for heading in ("Claim", "Proof", "Assumes", "Checked"))
+
+
+# -- the window --------------------------------------------------------------------------------
+
+
+def test_noise_wider_than_the_largest_scale_is_refused_with_advice():
+    """Also where no float could say how wide it would be."""
+    widest = int(MAX_SCALE)
+    assert LaplaceShare(Fraction(1, widest), 1, 1).scale == MAX_SCALE
+    assert GaussianShare(Fraction(1, 2 * widest**2), 1, 1, 1).scale == MAX_SCALE
+    beyond = Fraction(widest**2, widest**2 + 1)
+    for factor in (beyond, Fraction(1, 10**400)):
+        with pytest.raises(ValueError, match="wider than a scale of 2.50; ask for a larger eps"):
+            LaplaceShare(factor / widest, 1, 1)
+        with pytest.raises(ValueError, match="wider than a scale of 2.50; ask for a larger eps"):
+            GaussianShare(factor / (2 * widest**2), 1, 1, 1)
+
+
+@pytest.mark.parametrize("make", [LaplaceShare, lambda *given: GaussianShare(*given, cells=1)])
+@pytest.mark.parametrize(("given_", "reason"), [
+    ((HALF, 0, 2), "sensitivity of at least 1"), ((HALF, -1, 2), "sensitivity of at least 1"),
+    ((Fraction(0), 1, 2), "positive amount"), ((-HALF, 1, 2), "positive amount"),
+    ((HALF, 1, 0), "at least 1 party"),
+])  # fmt: skip
+def test_a_share_without_a_meaning_is_refused(make, given_, reason):
+    with pytest.raises(ValueError, match=reason):
+        make(*given_)
 
 
 # -- laws, by convolution ----------------------------------------------------------------------

@@ -6,9 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from frith import Budget
 from frith.kernels import RecordCount
+from frith.parties.binding import terms_of
 from frith.parties.masks import Keys, PairMasks, Round
-from frith.parties.questions import hash_question, question_to_json
+from frith.parties.questions import question_to_json
+from frith.privacy.exact import show
 from frith.server import tables
 from tests.server.conftest import refused, said
 
@@ -19,11 +22,15 @@ QUESTION = question_to_json(RecordCount())
 def peer(house):
     """Another party; the server knows its key."""
     own, other = Keys.new("here"), Keys.new("there")
-    keys = {"party": "here", "secret": own.secret, "peers": {"there": other.public}}
-    path = house.folder / "keys.json"
-    path.write_text(json.dumps(keys))
-    house.set(party_keys=str(path))
+    house.set(party_keys=write_keys(house, own, {"there": other.public}))
     return other.knowing({"here": own.public})
+
+
+def write_keys(house, own, peers):
+    path = house.folder / f"{own.party}.json"
+    keys = {"party": own.party, "secret": own.secret, "peers": peers}
+    path.write_text(json.dumps(keys))
+    return str(path)
 
 
 @pytest.fixture
@@ -32,9 +39,13 @@ def domain(house):
         return tables.domain_of(tables.get_table(session, house.table))
 
 
+def about_records(domain, budget, keys):
+    return terms_of(RecordCount(), domain, budget, Fraction(1), keys=keys, colluders=1).digest
+
+
 def body(domain, peer, epsilon="1", **change):
-    about = hash_question(QUESTION, domain, Fraction(epsilon))
     keys = {"here": peer.peers["here"], "there": peer.public}
+    about = about_records(domain, Budget.of(epsilon), keys)
     round = {"session": "s", "attempt": 1, "question": 0, "about": about, "keys": keys} | change
     asked = {"epsilon": epsilon, "question": QUESTION, "domain": domain.fingerprint}
     return asked | {"round": round}
@@ -106,6 +117,54 @@ def test_a_round_about_something_else_is_refused(house, peer, domain):
         refused(ask(house.analyst, house.table, body(domain, peer, **change)), "invalid")
     cheap = body(domain, peer) | {"epsilon": "2"}
     refused(ask(house.analyst, house.table, cheap), "invalid")
+    assert house.spent(house.own) == (0, 0)
+
+
+@pytest.mark.parametrize("about", ["epsilon", "rho"])
+def test_two_servers_do_not_answer_one_round_in_two_units(house, about):
+    """Each is asked for the same number, one in epsilon and one in rho: one of them refuses."""
+    table = house.register("other", delta="0.001")
+    with house.database.read() as session:
+        domain = tables.domain_of(tables.get_table(session, table))
+    rings = [Keys.new(name) for name in ("a", "b", "c")]
+    public = {k.party: k.public for k in rings}
+    rho = Budget.of("0.9", "1e-6")
+    budgets = {"epsilon": Budget.of(show(rho.total)), "rho": rho}
+    assert len({b.total for b in budgets.values()}) == 1
+    digest = about_records(domain, budgets[about], public)
+    round = {"session": "s", "attempt": 1, "question": 0, "about": digest, "keys": public}
+    for own, unit in zip(rings, ("epsilon", "rho"), strict=False):
+        peers = {n: k for n, k in public.items() if n != own.party}
+        house.set(party_keys=write_keys(house, own, peers))
+        amounts = {n: show(getattr(budgets[unit], n)) for n in ("epsilon", "delta")}
+        asked = {"question": QUESTION, "domain": domain.fingerprint, "round": round} | amounts
+        answer = ask(house.analyst, table, asked)
+        if unit == about:
+            said(answer, 202)
+        else:
+            message = refused(answer, "invalid")
+            assert "the round is about another question, budget or mechanism" in message
+    house.work()
+    assert [e.kind for e in house.entries() if e.account == table].count("charge") == 1
+
+
+def test_a_masked_answer_states_whom_it_trusts(house, peer, domain):
+    text = "at most 1 of the 2 parties put together what they know, and all follow the protocol"
+    job = said(ask(house.analyst, house.table, body(domain, peer)), 202)["id"]
+    assert text in counts(house, house.analyst, job)["counts"]["guarantee"]["assumptions"]
+    open_ = body(domain, peer) | {"round": None}
+    job = said(ask(house.analyst, house.table, open_), 202)["id"]
+    assert text not in counts(house, house.analyst, job)["counts"]["guarantee"]["assumptions"]
+
+
+@pytest.mark.parametrize("round", [
+    {}, [], "s", {"unit": "rho"}, {"attempt": 1.0}, {"attempt": True}, {"question": "0"},
+    {"session": ""}, {"session": "a b"}, {"about": "0"}, {"colluders": None}, {"keys": []},
+])  # fmt: skip
+def test_a_malformed_round_is_refused_and_costs_nothing(house, peer, domain, round):
+    asked = body(domain, peer)
+    asked["round"] = asked["round"] | round if isinstance(round, dict) and round else round
+    refused(ask(house.analyst, house.table, asked), "invalid")
     assert house.spent(house.own) == (0, 0)
 
 

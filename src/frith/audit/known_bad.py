@@ -404,7 +404,7 @@ class OverflowingPrior(OwnRange):
 
     def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         prior = np.zeros(len(sums[0]), dtype=np.int64)
-        prior[0] = np.iinfo(np.int64).max
+        prior[-1] = np.iinfo(np.int64).max
         with np.errstate(over="ignore"):
             return prior + sums[0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -287,7 +286,7 @@ class RemoteDatabase(Curating):
             "domain": domain.fingerprint,
         }
         if round is not None:
-            body["round"] = {**asdict(round), "keys": dict(round.keys)}
+            body["round"] = round.to_json()
         return self._ask(("tables", table, "counts"), body, None)
 
     def _ask_forest(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.curator.pricing import noise_of, noise_share
 from frith.curator.protocol import Progress, Release, records_per_unit
 from frith.domain import Domain
 from frith.engines.base import Engine
@@ -37,7 +38,7 @@ from frith.privacy import window
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
 from frith.privacy.guarantee import Question as Answered
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
+from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import ExactSource, Noise, NoiseSource, OpenDPSource
 
@@ -53,6 +54,15 @@ class Masking(Protocol):
     @property
     def honest(self) -> int:
         """How many parties are sure not to share what they know."""
+        ...
+
+    @property
+    def assumption(self) -> str:
+        """What a claim about the sum takes for granted about the parties."""
+        ...
+
+    def check(self, question: Question, domain: Domain, budget: Budget, share: Fraction) -> None:
+        """Raise unless the others were asked this very question, at this price."""
         ...
 
     def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]: ...
@@ -121,7 +131,8 @@ class Curator:
     def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
         """The sums of a kernel, or a view of a level's sums, with integer noise for `share`."""
         check_question(question, self.domain, purpose)
-        amount, noise = self._amount(share), self._noise(question, share)
+        amount = self._amount(share)
+        noise = noise_of(question, self.domain, amount, self.budget.unit)
         self._check_window(amount, noise.scale, purpose)
         self._charge(share)
         self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(question.shape))
@@ -138,6 +149,7 @@ class Curator:
         `parties - honest` of them know together.
         """
         check_question(question, self.domain, purpose)
+        masking.check(question, self.domain, self.budget, share)
         amount, unit = self._amount(share), self.budget.unit
         noise = (
             LaplaceShare(amount, question.l1, masking.honest)  # none will be drawn
@@ -146,6 +158,7 @@ class Curator:
         )
         self._check_window(amount, noise.scale, purpose)
         self._charge(share)
+        self._assume(masking.assumption)
         self._log(purpose, *_sensitivity(noise), share, noise.scale, math.prod(question.shape))
         exact = self._answer(question, purpose)
         return masking.hide(self._source.perturb(exact, noise, self._engine.threads))
@@ -234,12 +247,6 @@ class Curator:
             raise QuestionError(f"a share of the budget is a positive Fraction, not {share!r}")
         return share * self.budget.total
 
-    def _noise(self, question: Question, share: Fraction) -> Noise:
-        amount, most = self._amount(share), self.records_per_unit
-        if self.budget.unit == "rho":
-            return DiscreteGaussian(amount, question.l2_squared * most**2)
-        return DiscreteLaplace(amount, question.l1 * most)
-
     def _check_window(
         self, amount: Fraction, scale: float, purpose: str, weights: Sequence[float] = ()
     ) -> None:
@@ -277,19 +284,6 @@ class Curator:
     def _assume(self, text: str) -> None:
         if text not in self._assumptions:
             self._assumptions.append(text)
-
-
-def noise_share(
-    kernel: Question, domain: Domain, amount: Fraction, unit: str, honest: int
-) -> LaplaceShare | GaussianShare:
-    """What each of several parties adds to its sums, of which `honest` shares alone suffice."""
-    most = records_per_unit(domain)
-    if unit == "rho":
-        cells = math.prod(kernel.shape)
-        return GaussianShare(amount, kernel.l2_squared * most**2, honest, cells)
-    share = LaplaceShare(amount, kernel.l1 * most, honest)
-    share.check()
-    return share
 
 
 def _sensitivity(noise: Noise) -> tuple[str, int]:

@@ -1,17 +1,21 @@
 """Masks that cancel: each pair of parties shares a secret, one adds what it gives and the other takes it off.
 
 A mask is the key stream of ChaCha20 under a key that both parties of a pair derive from their X25519
-secret and from everything that a round is: session, attempt, question, structure, and who takes part
-with which key. So no two rounds share a mask, and parties that disagree about a round get sums that
-are noise. Sums are taken modulo 2^64; whoever lacks one of a party's pair secrets sees its message as
-evenly distributed numbers.
+secret and from everything that a round is: session, attempt, question, the terms of the question
+(`frith.parties.binding`), and who takes part with which key. So no two rounds share a mask, and parties
+that disagree about a round get sums that are noise. Sums are taken modulo 2^64; whoever lacks one of a
+party's pair secrets sees its message as evenly distributed numbers.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -20,6 +24,19 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
+from frith.domain import Domain
+from frith.errors import FormatError
+from frith.kernels import Question
+from frith.parties.binding import terms_of
+from frith.privacy.budget import Budget
+
+MAX_NAME = 63
+MAX_NUMBER = 1_000_000
+MAX_PARTIES = 100
+SESSION = r"^[!-~]{1,64}$"
+HEX = r"^[0-9a-f]{64}$"
+_HEX = re.compile(HEX.replace("$", r"\Z"))
+_SESSION = re.compile(SESSION.replace("$", r"\Z"))
 _NONCE = bytes(16)  # a key is used once, so its nonce may be anything
 
 
@@ -55,7 +72,16 @@ class Keys:
 
 @dataclass(frozen=True)
 class Round:
-    """One attempt at one question, as all parties must see it."""
+    """One attempt at one question, as all parties must see it; `FormatError` where it is malformed.
+
+    Parameters
+    ----------
+    session : what tells this exchange from all others
+    attempt, question : numbers that tell the rounds of a session apart
+    about : the digest of the terms of the question, see `frith.parties.binding`
+    keys : the public key of every party that takes part, by name
+    colluders : how many of them may put together what they know
+    """
 
     session: str
     attempt: int
@@ -65,10 +91,24 @@ class Round:
     colluders: int = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= self.colluders < len(self.keys):
-            raise ValueError(
-                "every party knows its own share, so at least 1 colludes, and fewer than all"
-            )
+        _check_names(self)
+        _check_numbers(self)
+        object.__setattr__(self, "keys", MappingProxyType(dict(self.keys)))
+
+    @classmethod
+    def from_json(cls, data: Any) -> Round:
+        """Read a round from outside: every field, each of its exact type, and nothing else."""
+        names = [f.name for f in fields(cls)]
+        if type(data) is not dict or set(data) != set(names):
+            raise FormatError(f"a round is an object with exactly {', '.join(names)}")
+        return cls(**data)
+
+    def to_json(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"keys": dict(self.keys)}
+
+    @property
+    def assumption(self) -> str:
+        return trust_assumption(len(self.keys), self.colluders)
 
     @property
     def honest(self) -> int:
@@ -78,6 +118,42 @@ class Round:
         """Everything that masks are bound to."""
         parts = [self.session, self.attempt, self.question, self.about, self.colluders]
         return json.dumps([*parts, sorted(self.keys.items())]).encode()
+
+
+def trust_assumption(parties: int, colluders: int) -> str:
+    """What the claim of a secure sum takes for granted, in words."""
+    return (
+        f"at most {colluders} of the {parties} parties put together what they know, and all "
+        "follow the protocol"
+    )
+
+
+def _check_names(round: Round) -> None:
+    if type(round.session) is not str or not _SESSION.match(round.session):
+        raise FormatError("a round's session is 1 to 64 letters, digits or signs, without spaces")
+    if type(round.about) is not str or not _HEX.match(round.about):
+        raise FormatError("a round is about a digest of 64 digits, 0 to 9 and a to f")
+    if not isinstance(round.keys, Mapping) or len(round.keys) > MAX_PARTIES:
+        raise FormatError(f"a round's keys are an object of 2 to {MAX_PARTIES} parties")
+    for name, key in round.keys.items():
+        if type(name) is not str or not 1 <= len(name) <= MAX_NAME or not name.isprintable():
+            raise FormatError(f"a party's name is a text of 1 to {MAX_NAME} characters")
+        if type(key) is not str or not _HEX.match(key):
+            raise FormatError("a party's key has 64 digits, 0 to 9 and a to f")
+
+
+def _check_numbers(round: Round) -> None:
+    for name, least in (("attempt", 1), ("question", 0)):
+        number = getattr(round, name)
+        if type(number) is not int or not least <= number <= MAX_NUMBER:
+            raise FormatError(f"a round's {name} is a whole number from {least} to {MAX_NUMBER:,}")
+    if type(round.colluders) is not int:
+        raise FormatError("a round's colluders are a whole number")
+    if not 1 <= round.colluders < len(round.keys):
+        raise FormatError(
+            "every party knows its own share, so at least 1 colludes, and fewer than all; the "
+            f"round says {round.colluders} of {len(round.keys)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +174,20 @@ class PairMasks:
     @property
     def honest(self) -> int:
         return self.round.honest
+
+    @property
+    def assumption(self) -> str:
+        return self.round.assumption
+
+    def check(self, kernel: Question, domain: Domain, budget: Budget, share: Fraction) -> None:
+        """Raise unless the round is about these terms, worked out from one's own side."""
+        keys, colluders = self.round.keys, self.round.colluders
+        terms = terms_of(kernel, domain, budget, share, keys=keys, colluders=colluders)
+        if terms.digest != self.round.about:
+            raise ValueError(
+                "the round is about another question, budget or mechanism than this party is asked "
+                "with; ask every party the same question with the same epsilon and delta"
+            )
 
     def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The values with all pairs' masks on them, modulo 2^64."""

@@ -7,9 +7,6 @@ do to the answer, before anything is charged.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,12 +77,6 @@ def _read(data: Any, domain: Domain) -> Question:
     if type(data["view"]) is not str or data["view"] not in VIEWS:
         raise FormatError(f"a level is seen as one of {', '.join(VIEWS)}")
     return VIEWS[data["view"]](_level_from_json(data, trees, domain))
-
-
-def hash_question(question: Any, domain: Domain, share: Fraction) -> str:
-    """What an answer belongs to: the question, the domain it is asked of, and its price."""
-    text = json.dumps([question, domain.fingerprint, str(share)], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _level_to_json(level: SplitCounts) -> dict[str, Any]:

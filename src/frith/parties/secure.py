@@ -19,6 +19,10 @@ shares of noise: at least m - t of them, independent of the colluders' own. By t
 (`frith.privacy.shares`) that is (epsilon, delta)-DP for P's records, for the budget that each party
 charges in full before its message leaves, at every attempt. What a person has at several honest
 parties adds up, as in `frith.parties.merging`.
+
+Whoever coordinates is not believed about what a round is: each party works out the terms of the
+question itself (`frith.parties.binding`) and answers only a round that is about them, so that all shares
+of a sum are of one mechanism and one scale.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +38,10 @@ from numpy.typing import NDArray
 from frith.curator import Curator, Masking, Release, noise_share
 from frith.errors import FrithError
 from frith.kernels import Question
+from frith.parties.binding import terms_of
 from frith.parties.joint import Party, check_parties
-from frith.parties.masks import Keys, PairMasks, Round, unmask
+from frith.parties.masks import Keys, PairMasks, Round, trust_assumption, unmask
 from frith.parties.merging import MergeError, together
-from frith.parties.questions import hash_question, question_to_json
 from frith.privacy.guarantee import Guarantee
 
 
@@ -101,7 +105,7 @@ class SecureSum:
             raise MergeError("a secure sum needs the same budget at every party")
         self._session = session or secrets.token_hex(16)
         self._question = 0
-        self._round(0, "")
+        self._round(0, "0" * 64)  # refuse a malformed one now
 
     @property
     def gain(self) -> float:
@@ -122,7 +126,7 @@ class SecureSum:
     def sum(self, kernel: Question, share: Fraction, purpose: str) -> Release:
         """One round; if a party fails, it is named, and what the others have paid is spent."""
         self._question += 1
-        round = self._round(self._question, self._about(kernel, share, purpose))
+        round = self._round(self._question, self._about(kernel, share))
         messages = []
         for name, party in self.parties.items():
             try:
@@ -133,18 +137,23 @@ class SecureSum:
                 ) from error
         return Release(unmask(messages), self._variance(kernel, share))
 
-    def _about(self, kernel: Question, share: Fraction, purpose: str) -> str:
-        """What masks of this question are bound to: the question itself, where it can be spelled."""
-        first = next(iter(self.parties.values()))
+    def _about(self, kernel: Question, share: Fraction) -> str:
+        """The digest of what every party is asked; each works it out again for itself."""
+        first, t = next(iter(self.parties.values())), self.colluders
         try:
-            question: Any = question_to_json(kernel)
-        except ValueError:
-            question = [type(kernel).__name__, *kernel.shape, purpose]
-        return hash_question(question, first.domain, share * first.budget.total)
+            terms = terms_of(
+                kernel, first.domain, first.budget, share, keys=self._keys, colluders=t
+            )
+        except ValueError as error:
+            raise MergeError(f"no party was asked, and nothing is spent: {error}") from error
+        return terms.digest
+
+    @property
+    def _keys(self) -> dict[str, str]:
+        return {name: party.public_key for name, party in self.parties.items()}
 
     def _round(self, question: int, about: str) -> Round:
-        keys = {name: party.public_key for name, party in self.parties.items()}
-        return Round(self._session, 1, question, about, keys, self.colluders)
+        return Round(self._session, 1, question, about, self._keys, self.colluders)
 
     def _variance(self, kernel: Question, share: Fraction) -> float:
         first = next(iter(self.parties.values()))
@@ -158,7 +167,4 @@ class SecureSum:
     def guarantee(self) -> Guarantee:
         shares = [p.guarantee.of_party(name) for name, p in self.parties.items()]
         whole = together(shares, disjoint=self._disjoint)
-        return whole.assuming(
-            f"the {len(self.parties)} parties follow the protocol, and at most {self.colluders} of them "
-            "put together what they know"
-        )
+        return whole.assuming(trust_assumption(len(self.parties), self.colluders))

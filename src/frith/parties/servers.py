@@ -17,10 +17,11 @@ from frith.curator import Release
 from frith.errors import RemoteError
 from frith.kernels import Question
 from frith.learners import BY_NAME, PrivateForestClassifier
+from frith.parties.binding import terms_of
 from frith.parties.joint import OpenSum, Panel, train_together
 from frith.parties.masks import Round
 from frith.parties.merging import MergeError
-from frith.parties.questions import hash_question, question_to_json
+from frith.parties.questions import question_to_json
 from frith.parties.secure import SecureSum
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import Guarantee
@@ -82,12 +83,18 @@ class ServerParty:
         question = question_to_json(kernel)
         job = self._database.count(self._table, question, self.domain, budget, round)
         said = self._wait(job)["counts"]
-        if said["question"] != hash_question(question, self.domain, budget.total):
+        if said["question"] != self._digest(kernel, budget, round):
             raise MergeError("the answer belongs to another question: it is replayed or changed")
         if np.shape(said["values"]) != tuple(kernel.shape):
             raise MergeError("the answer has another shape than was asked for")
         self._told.append(Guarantee.from_json(said["guarantee"]))
         return dict(said)
+
+    def _digest(self, kernel: Question, budget: Budget, round: Round | None) -> str:
+        """What the answer must belong to; on a server every question has a budget of its own."""
+        keys, colluders = (round.keys, round.colluders) if round else ({}, 0)
+        whole = Fraction(1)
+        return terms_of(kernel, self.domain, budget, whole, keys=keys, colluders=colluders).digest
 
     def _price(self, share: Fraction) -> Budget:
         """The amounts to ask with; a part of a budget with a delta has none of its own."""

@@ -8,6 +8,7 @@ two parties nothing is gained: each must add all of the noise.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,6 +22,8 @@ LEAST_SCALE = 2.0
 """Sums of discrete Gaussians narrower than this are too far from one."""
 MOST_SCALE = 10_000.0
 """Counts are drawn one unit at a time, so a wider share of Laplace noise would take too long."""
+MAX_SCALE = 2.0**50
+"""The widest noise of either kind: counts with it on them stay far inside 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,10 @@ class LaplaceShare:
     epsilon: Fraction
     sensitivity: int
     honest: int
+
+    def __post_init__(self) -> None:
+        _check_amounts(self.epsilon, self.sensitivity, self.honest)
+        _check_width(Fraction(self.sensitivity) / self.epsilon, MAX_SCALE)
 
     @property
     def scale(self) -> float:
@@ -91,6 +98,9 @@ class GaussianShare:
     cells: int
 
     def __post_init__(self) -> None:
+        _check_amounts(self.rho, self.sensitivity_squared, self.honest)
+        if self._left > 0:
+            _check_width(self._scale_squared, MAX_SCALE**2)
         if self.scale < LEAST_SCALE:
             raise ValueError(
                 "the noise is too small to be shared by so many parties; ask for a smaller epsilon, "
@@ -104,13 +114,32 @@ class GaussianShare:
         return self.rho - self.cells * tau / 4
 
     @property
+    def _scale_squared(self) -> Fraction:
+        return Fraction(self.sensitivity_squared) / (2 * self.honest * self._left)
+
+    @property
     def scale(self) -> float:
-        if self._left <= 0:
-            return 0.0
-        return float_root_at_least(
-            Fraction(self.sensitivity_squared) / (2 * self.honest * self._left)
-        )
+        return float_root_at_least(self._scale_squared) if self._left > 0 else 0.0
 
     @property
     def variance(self) -> float:
         return self.scale**2
+
+
+def _check_amounts(amount: Fraction, sensitivity: int, honest: int) -> None:
+    """Each at least what a share of noise has a meaning for."""
+    if amount <= 0:
+        raise ValueError(f"a share of noise is for a positive amount, and this is for {amount}")
+    if sensitivity < 1:
+        raise ValueError(f"a question has a sensitivity of at least 1, and this has {sensitivity}")
+    if honest < 1:
+        raise ValueError(f"at least 1 party adds noise and tells nobody, and here {honest} do")
+
+
+def _check_width(asked: Fraction, most: float) -> None:
+    """As fractions: what is asked may be beyond every float."""
+    if asked > Fraction(most):
+        raise ValueError(
+            f"the noise would be wider than a scale of 2^{round(math.log2(MAX_SCALE))}; ask for a "
+            "larger epsilon"
+        )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from frith.curator import Curator, noise_share
+from frith.curator import Curator
 from frith.domain import Domain
 from frith.kernels import Question
+from frith.parties.binding import terms_of
 from frith.parties.masks import Keys, PairMasks, Round
-from frith.parties.questions import hash_question, question_from_json, question_to_json
+from frith.parties.questions import question_from_json, question_to_json
 from frith.parties.structure import read_json
 from frith.privacy.budget import Budget
 from frith.server import jobs
@@ -25,6 +27,7 @@ from frith.server.settings import Settings
 
 _MOST_CELLS = 2**20
 _PURPOSE = "counts for several parties"
+_WHOLE = Fraction(1)  # a question has all of its request's budget
 
 
 def load_keys(settings: Settings) -> Keys | None:
@@ -56,13 +59,12 @@ def ask_to_count(
         plain = question_to_json(kernel)
         if plain != question:
             raise ValueError("the question says more than it asks")
-        details = {"question": plain, "columns": list(domain.names), "round": round}
+        told = None if round is None else Round.from_json(round).to_json()
+        details = {"question": plain, "columns": list(domain.names), "round": told}
         asked = Asked(COUNT, budget, details)
         masking = _masking(asked, settings)
         if masking is not None:
-            if masking.round.about != hash_question(question, domain, budget.total):
-                raise ValueError("the round is about another question")
-            noise_share(kernel, domain, budget.total, budget.unit, masking.honest)
+            masking.check(kernel, domain, budget, _WHOLE)
     except ValueError as error:
         raise Problem("invalid", str(error)) from None
     if math.prod(kernel.shape) > _MOST_CELLS:
@@ -94,15 +96,15 @@ def check_round(session: Session, job: Job) -> None:
 def count(asked: Asked, curator: Curator, settings: Settings) -> dict[str, Any]:
     """The answer, with what it belongs to and what it promises."""
     kernel, masking = _kernel(asked, curator.domain), _masking(asked, settings)
-    said: dict[str, Any] = {
-        "question": hash_question(asked.details["question"], curator.domain, asked.budget.total)
-    }
     share = curator.remaining_share
     if masking is not None:
-        said["values"] = curator.masked_counts(kernel, share, _PURPOSE, masking).tolist()
+        hidden = curator.masked_counts(kernel, share, _PURPOSE, masking)  # held to the round
+        said = {"question": masking.round.about, "values": hidden.tolist()}
     else:
+        terms = terms_of(kernel, curator.domain, curator.budget, share)
         release = curator.noisy_counts(kernel, share, _PURPOSE)
-        said |= {"values": release.values.tolist(), "variance": release.variance}
+        said = {"question": terms.digest, "values": release.values.tolist()}
+        said["variance"] = release.variance
     return said | {"guarantee": curator.guarantee.assuming(TIMING).to_json()}
 
 
@@ -118,7 +120,7 @@ def _masking(asked: Asked, settings: Settings) -> PairMasks | None:
     keys = load_keys(settings)
     if keys is None:
         raise ValueError("this server has no keys for secure sums")
-    round = Round(**said)
+    round = Round.from_json(said)
     if round.colluders < settings.least_colluders:
         raise ValueError(f"this server reckons with at least {settings.least_colluders} colluders")
     return PairMasks(keys, round)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from frith.parties.masks import HEX, MAX_NUMBER, MAX_PARTIES, SESSION
 from frith.server.context import NAME
 from frith.server.requests import AMOUNT
 
@@ -58,12 +59,14 @@ class PredictAsked(Asking):
 class RoundAsked(Asking):
     """One attempt at one question of a secure sum, as all parties must see it."""
 
-    session: Annotated[str, Field(max_length=64)]
-    attempt: int = Field(ge=1, le=1_000_000)
-    question: int = Field(ge=0, le=1_000_000)
-    about: Annotated[str, Field(max_length=64)]
-    keys: dict[Name, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(max_length=100)
-    colluders: int = Field(1, ge=1, le=100)
+    session: Annotated[str, Field(pattern=SESSION)]
+    attempt: int = Field(ge=1, le=MAX_NUMBER, strict=True)
+    question: int = Field(ge=0, le=MAX_NUMBER, strict=True)
+    about: Annotated[str, Field(pattern=HEX)] = Field(
+        description="The digest of the question's terms; see frith.parties.binding."
+    )
+    keys: dict[Name, Annotated[str, Field(pattern=HEX)]] = Field(max_length=MAX_PARTIES)
+    colluders: int = Field(1, ge=1, le=MAX_PARTIES, strict=True)
 
 
 class CountsAsked(BudgetAsked):
