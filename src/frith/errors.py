@@ -34,6 +34,14 @@ class FormatError(FrithError, ValueError):
     """A saved forest or domain is not what it says it is."""
 
 
+class OutsideWindow(FrithError, ValueError):
+    """An amount or a noise scale is smaller or larger than frith can keep; nothing was charged."""
+
+
+class OtherNeighbors(FrithError, ValueError):
+    """A charge is about other neighbors than its account; nothing was charged."""
+
+
 class BudgetExceeded(FrithError):
     """A charge would pass the budget; nothing was charged."""
 

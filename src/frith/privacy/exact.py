@@ -39,7 +39,11 @@ def show(amount: Amount) -> str:
 
 
 def float_at_least(bound: Fraction) -> float:
-    """The smallest float that is no less than `bound`, compared as fractions."""
+    """The smallest float that is no less than `bound`, compared as fractions.
+
+    Raises `ValueError` unless `bound` is positive: no scale of noise is 0.
+    """
+    _check_positive(bound)
     value = float(bound)
     while Fraction(value) < bound:
         value = math.nextafter(value, math.inf)
@@ -49,10 +53,21 @@ def float_at_least(bound: Fraction) -> float:
 
 
 def float_root_at_least(square: Fraction) -> float:
-    """The smallest float whose square, as a fraction, is no less than `square`."""
+    """The smallest float whose square, as a fraction, is no less than `square`.
+
+    Raises `ValueError` unless `square` is positive.
+    """
+    _check_positive(square)
     value = math.sqrt(float(square))
     while Fraction(value) ** 2 < square:
         value = math.nextafter(value, math.inf)
     while value > 0 and Fraction(math.nextafter(value, 0.0)) ** 2 >= square:
         value = math.nextafter(value, 0.0)
     return value
+
+
+def _check_positive(bound: Fraction) -> None:
+    if bound <= 0:
+        raise ValueError(
+            f"a scale is above 0, and this asks for {bound}; ask for at least one count"
+        )
