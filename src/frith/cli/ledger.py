@@ -23,6 +23,14 @@ Place = Annotated[
         help="A ledger file, or the URL of a database. A variable shows in no process list.",
     ),
 ]
+RecordsPerPerson = Annotated[
+    int | None,
+    typer.Option(
+        metavar="M",
+        min=1,
+        help="For fits that protect persons with at most M records each; else single records.",
+    ),
+]
 Account = Annotated[str, typer.Option(help="The account; a server names it after the table.")]
 
 
@@ -38,12 +46,33 @@ def create(
     path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file to make.")],
     epsilon: Epsilon,
     delta: Delta = "0",
+    records_per_person: RecordsPerPerson = None,
 ) -> None:
-    """Open a ledger with a budget."""
+    """Open a ledger with a budget, for fits that protect records, or persons."""
     from frith.ledger import Ledger
+    from frith.privacy.neighbors import neighbors_of, unit_of
 
-    ledger = Ledger.create(path, epsilon=epsilon, delta=delta)
-    say(f"{path}: {ledger.budget} may be spent; charge it with `frith train ... --ledger {path}`")
+    ledger = Ledger.create(
+        path, epsilon=epsilon, delta=delta, records_per_person=records_per_person
+    )
+    unit = unit_of(neighbors_of(records_per_person))
+    say(
+        f"{path}: {ledger.budget} may be spent on fits that protect {unit}; charge it with "
+        f"`frith train ... --ledger {path}`"
+    )
+
+
+@app.command()
+def declare(
+    path: Place, records_per_person: RecordsPerPerson = None, account: Account = "table"
+) -> None:
+    """Say what an account protects that was opened before accounts said so. Done once, for good."""
+    from frith.ledger import Ledger
+    from frith.privacy.neighbors import neighbors_of, unit_of
+
+    ledger = Ledger(path, account)
+    ledger.declare(records_per_person)
+    say(f"{ledger}: the account {account!r} is for {unit_of(neighbors_of(records_per_person))}")
 
 
 @app.command("raise")
@@ -66,14 +95,17 @@ def charge(
     epsilon: Epsilon,
     purpose: Annotated[str, typer.Option(help="What for, in a line.")],
     delta: Delta = "0",
+    records_per_person: RecordsPerPerson = None,
     account: Account = "table",
 ) -> None:
     """Charge what was released by other means, or was lost with a backup."""
     from frith.ledger import Ledger
     from frith.privacy import Budget
+    from frith.privacy.neighbors import neighbors_of
     from frith.privacy.words import amount
 
-    receipt = Ledger(path, account).charge(Budget.of(epsilon, delta), purpose)
+    neighbors = neighbors_of(records_per_person)
+    receipt = Ledger(path, account).charge(Budget.of(epsilon, delta), purpose, neighbors)
     say(f"entry {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged")
 
 
@@ -141,6 +173,7 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
         "epsilon": spelled(state.budget.epsilon),
         "delta": spelled(state.budget.delta),
         "unit": state.unit,
+        "neighbors": state.neighbors,
         "spent": spelled(state.spent),
         "held": spelled(state.held),
         "remaining": spelled(state.remaining),
@@ -154,7 +187,7 @@ def _show(ledger: Ledger) -> None:
     from frith.privacy.words import amount
 
     state, entries = ledger.state, ledger.entries()
-    say(f"{ledger}: budget {state.budget}", "bold")
+    say(f"{ledger}: budget {state.budget}; neighbors: {state.neighbors or 'unknown'}", "bold")
     held = f", {amount(state.held)} reserved" if state.held else ""
     say(f"{state.unit} {amount(state.spent)} spent{held}, {amount(state.remaining)} left")
     if not entries:

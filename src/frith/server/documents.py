@@ -169,6 +169,7 @@ class AccountSaid(Said):
     unit: str
     epsilon: str
     delta: str
+    neighbors: str | None = Field(description="What the amounts are about.")
     total: str
     spent: str
     held: str

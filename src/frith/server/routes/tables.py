@@ -258,6 +258,7 @@ def _account(state: State) -> d.AccountSaid:
         unit=state.unit,
         epsilon=show(state.budget.epsilon),
         delta=show(state.budget.delta),
+        neighbors=state.neighbors,
         total=show(state.total),
         spent=show(state.spent),
         held=show(state.held),
