@@ -187,9 +187,12 @@ def most_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
         return None
     step = Fraction(10) ** (math.floor(math.log10(guess)) - 3)
     most = math.floor(Fraction(guess) / step) * step
-    while most > 0 and Budget(most, delta).cost_in(unit) > left:
-        most -= step
-    return f"{float(most):.4g}" if most > 0 else None
+    try:
+        while Budget.of(most, delta).cost_in(unit) > left:
+            most -= step
+    except ValueError:  # what is left buys no budget
+        return None
+    return f"{float(most):.4g}"
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:

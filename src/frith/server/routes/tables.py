@@ -206,6 +206,7 @@ def _request(kind: str, asked: d.ForestAsked, budget: Budget, view: tables.View)
 
 def read_policy(asked: d.PolicyAsked) -> Policy:
     """Amounts in their shortest exact spelling."""
+    read_budget(asked.epsilon, asked.delta)
     data = asked.model_dump(exclude_none=True)
     for name in ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon"):
         if name in data:
