@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from frith.cli.console import out, print_json, say
 from frith.cli.options import AsJson, Delta, Epsilon
 
 if TYPE_CHECKING:
-    from frith.ledger import Ledger
+    from frith.ledger import Ledger, Verification
 
 app = typer.Typer(no_args_is_help=True, help="Keep a table's budget.")
 Place = Annotated[
@@ -133,19 +134,46 @@ def verify(
         typer.Option(help="A hash that you noted earlier; it must still be in the chain."),
     ] = None,
 ) -> None:
-    """Follow the chain of hashes over all accounts. Exits with 1 where something was changed."""
+    """Follow the chain of hashes, and read stored requests again. Exits with 1 on a finding.
+
+    A finding is an entry that was changed, or a charge that frith would refuse today: its answer may
+    have told more than was charged.
+    """
     from frith.ledger import Ledger
 
     ledger = Ledger(path)
-    found = ledger.verify()
+    found = _verify(ledger)
     problems = list(found.problems)
     if head is not None and head not in {e.hash for e in ledger.all_entries()}:
         problems.append("the hash that you noted is not in the chain: entries were removed")
-    for problem in problems:
-        say(problem, "red")
-    if problems:
+    say_verified(replace(found, problems=tuple(problems)))
+
+
+def say_verified(found: Verification) -> None:
+    """Print what a verification found; leave with 1 unless that is nothing."""
+    for line in (*found.problems, *found.flagged):
+        say(line, "red")
+    if found.holds:
+        say(f"{found.entries} entries, all as they were written; the last hash is {found.head}")
+    if found.flagged:
+        say(f"{len(found.flagged)} to look at; SECURITY.md says what each kind means")
+    if not found.is_clean:
         raise typer.Exit(1)
-    say(f"{found.entries} entries, all as they were written; the last hash is {found.head}")
+
+
+def _verify(ledger: Ledger) -> Verification:
+    """A ledger's file is a server's database as well, with its requests, or without any."""
+    from frith.ledger import Book
+    from frith.server.verification import verify
+    from frith.store import Database
+
+    ledger.verify()  # raises where this is no ledger, and brings an older one up to date
+    database = Database(ledger.place)
+    try:
+        with database.read() as session:
+            return verify(session, Book(session.connection()))
+    finally:
+        database.close()
 
 
 @app.command()
