@@ -10,6 +10,7 @@ import pytest
 from frith import Budget, Ledger
 from frith.errors import FormatError, SourceError
 from frith.ledger import Book
+from frith.privacy.guarantee import RECORD
 from frith.store import Database
 from frith.store.copies import back_up, put_back
 
@@ -24,8 +25,8 @@ def place(tmp_path):
     database.upgrade()
     with database.write() as session:
         book = Book(session.connection())
-        book.open("table", Budget.of(1))
-        book.charge("table", QUARTER.total, "first")
+        book.open("table", Budget.of(1), RECORD)
+        book.charge("table", QUARTER.total, "first", RECORD)
     database.close()
     return place
 
@@ -42,7 +43,7 @@ def copy(place, tmp_path):
 def charge(place, purpose):
     database = Database(place)
     with database.write() as session:
-        Book(session.connection()).charge("table", QUARTER.total, purpose)
+        Book(session.connection()).charge("table", QUARTER.total, purpose, RECORD)
     database.close()
 
 
@@ -163,7 +164,7 @@ def test_what_a_killed_server_had_written_is_compared_too(place, copy, tmp_path)
     database, crashed = Database(place), tmp_path / "crashed"
     crashed.mkdir()
     with database.write() as session:
-        Book(session.connection()).charge("table", QUARTER.total, "since then")
+        Book(session.connection()).charge("table", QUARTER.total, "since then", RECORD)
     for name in ("server.db", "server.db-wal"):
         shutil.copyfile(tmp_path / name, crashed / name)
     database.close()

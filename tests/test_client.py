@@ -606,7 +606,7 @@ def test_a_policy_is_changed_in_part(host, curator):
     changed = curator.set_policy(table, epsilon=2, request_epsilon="1/2").policy
     assert (changed["epsilon"], changed["request_epsilon"]) == ("2.0", "0.5")
     assert (changed["least_epsilon"], changed["renewal_days"]) == ("0.01", 7)
-    assert curator.set_policy(table, least_epsilon=None).policy["least_epsilon"] is None
+    assert curator.set_policy(table, least_epsilon=None).policy["least_epsilon"] == "0.001"
     with pytest.raises(ValueError, match="a policy has no epsilom"):
         curator.set_policy(table, epsilom=1)
 

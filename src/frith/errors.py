@@ -42,6 +42,10 @@ class QuestionError(FrithError, ValueError):
     """A question that the curator does not answer; nothing was charged."""
 
 
+class OtherNeighbors(FrithError, ValueError):
+    """A charge is about other neighbors than its account; nothing was charged."""
+
+
 class BudgetExceeded(FrithError):
     """A charge would pass the budget; nothing was charged."""
 

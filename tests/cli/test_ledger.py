@@ -3,6 +3,7 @@
 import json
 
 from frith import Budget, Ledger
+from frith.privacy.guarantee import RECORD
 from frith.store import Database
 
 
@@ -22,8 +23,8 @@ def test_a_budget_is_not_edited(run, tmp_path):
 def test_show_lists_every_charge(run, tmp_path):
     ledger = Ledger.create(tmp_path / "table.ledger", epsilon=1)
     assert "no charges yet" in run("ledger", "show", ledger.path).stdout
-    ledger.charge(Budget.of("1/3"), "fit for the report")
-    ledger.charge(Budget.of("1/6"), "fit for the press")
+    ledger.charge(Budget.of("1/3"), "fit for the report", RECORD)
+    ledger.charge(Budget.of("1/6"), "fit for the press", RECORD)
     words = run("ledger", "show", ledger.path).stdout
     for part in ("0.5 spent, 0.5 left", "fit for the report", "fit for the press", "1/3"):
         assert part in words
@@ -31,7 +32,7 @@ def test_show_lists_every_charge(run, tmp_path):
 
 def test_json_spells_amounts_exactly(run, tmp_path):
     ledger = Ledger.create(tmp_path / "table.ledger", epsilon=1)
-    ledger.charge(Budget.of("1/3"), "fit")
+    ledger.charge(Budget.of("1/3"), "fit", RECORD)
     said = json.loads(run("ledger", "show", ledger.path, "--json").stdout)
     assert (said["spent"], said["remaining"], said["unit"]) == ("1/3", "2/3", "epsilon")
     assert said["entries"][0]["amount"] == "1/3"

@@ -275,7 +275,7 @@ def test_a_policy_is_shown_and_changed_in_part(host, curator):
     assert (changed["epsilon"], changed["request_epsilon"]) == ("3.0", "0.5")
     assert changed["least_epsilon"] == "0.01"
     changed = json.loads(curator("policy", table, "--least-epsilon", "none").stdout)
-    assert changed["least_epsilon"] is None
+    assert changed["least_epsilon"] == "0.001"
 
 
 def test_batches_versions_and_the_chain(host, curator):

@@ -9,8 +9,10 @@ from sqlalchemy import text
 
 from frith.errors import BudgetExceeded
 from frith.ledger import Book, Ledger
-from frith.ledger.book import Receipt, hash_of, metadata
+from frith.ledger.book import metadata
+from frith.ledger.entries import Receipt, hash_of
 from frith.privacy import Budget
+from frith.privacy.guarantee import RECORD
 from frith.store import Database
 
 TENTH = Fraction(1, 10)
@@ -34,7 +36,7 @@ def database(place):
 @pytest.fixture
 def opened(database):
     with write(database) as book:
-        book.open("t", Budget.of(1))
+        book.open("t", Budget.of(1), RECORD)
     return database
 
 
@@ -52,36 +54,44 @@ def state(database):
 
 def test_a_reservation_holds_and_a_charge_spends(opened):
     with write(opened) as book:
-        book.reserve("t", "job", Fraction(1, 3), "fit")
+        book.reserve("t", "job", Fraction(1, 3), "fit", RECORD)
     assert (state(opened).held, state(opened).spent) == (Fraction(1, 3), 0)
     with write(opened) as book:
-        receipt = book.charge_reserved("t", "job")
+        receipt = book.charge_reserved("t", "job", RECORD)
     assert (receipt.amount, receipt.spent, receipt.held) == (Fraction(1, 3), Fraction(1, 3), 0)
     assert state(opened).remaining == Fraction(2, 3)
 
 
 def test_a_released_reservation_is_there_again(opened):
     with write(opened) as book:
-        book.reserve("t", "job", Fraction(1), "fit")
+        book.reserve("t", "job", Fraction(1), "fit", RECORD)
         book.release("t", "job")
     assert state(opened).remaining == 1
 
 
-@pytest.mark.parametrize("first", ["charge_reserved", "release"])
-@pytest.mark.parametrize("second", ["charge_reserved", "release"])
+def charge_it(book):
+    book.charge_reserved("t", "job", RECORD)
+
+
+def give_it_back(book):
+    book.release("t", "job")
+
+
+@pytest.mark.parametrize("first", [charge_it, give_it_back])
+@pytest.mark.parametrize("second", [charge_it, give_it_back])
 def test_a_reservation_ends_once(opened, first, second):
     with write(opened) as book:
-        book.reserve("t", "job", TENTH, "fit")
-        getattr(book, first)("t", "job")
+        book.reserve("t", "job", TENTH, "fit", RECORD)
+        first(book)
     with pytest.raises(ValueError, match="no reservation"), write(opened) as book:
-        getattr(book, second)("t", "job")
+        second(book)
 
 
 def test_what_is_held_cannot_be_promised_again(opened):
     with write(opened) as book:
-        book.reserve("t", "job", Fraction(2, 3), "fit")
-    for ask in (lambda b: b.reserve("t", "other", Fraction(1, 2), "x"),
-                lambda b: b.charge("t", Fraction(1, 2), "x")):  # fmt: skip
+        book.reserve("t", "job", Fraction(2, 3), "fit", RECORD)
+    for ask in (lambda b: b.reserve("t", "other", Fraction(1, 2), "x", RECORD),
+                lambda b: b.charge("t", Fraction(1, 2), "x", RECORD)):  # fmt: skip
         with pytest.raises(BudgetExceeded, match="1/3 left"), write(opened) as book:
             ask(book)
     assert state(opened).held == Fraction(2, 3)
@@ -90,7 +100,7 @@ def test_what_is_held_cannot_be_promised_again(opened):
 def test_a_transaction_that_fails_leaves_nothing(opened):
     def charge_and_fail():
         with write(opened) as book:
-            book.charge("t", TENTH, "fit")
+            book.charge("t", TENTH, "fit", RECORD)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -102,7 +112,7 @@ def test_32_threads_reserve_a_tenth_and_ten_succeed(opened):
     def ask(number):
         try:
             with write(opened) as book:
-                book.reserve("t", f"job {number}", TENTH, "fit")
+                book.reserve("t", f"job {number}", TENTH, "fit", RECORD)
         except BudgetExceeded:
             return False
         return True
@@ -115,28 +125,28 @@ def test_32_threads_reserve_a_tenth_and_ten_succeed(opened):
 
 def test_a_budget_can_be_raised_and_the_raise_is_an_entry(opened):
     with write(opened) as book:
-        book.charge("t", Fraction(1), "all")
+        book.charge("t", Fraction(1), "all", RECORD)
         book.set_budget("t", 2)
-        book.charge("t", Fraction(1), "all again")
+        book.charge("t", Fraction(1), "all again", RECORD)
         assert [e.kind for e in book.entries()] == ["budget", "charge", "budget", "charge"]
         assert book.verify().holds
 
 
 def test_a_budget_that_is_lowered_leaves_nothing_but_keeps_what_was_promised(opened):
     with write(opened) as book:
-        book.reserve("t", "job", Fraction(1, 2), "fit")
+        book.reserve("t", "job", Fraction(1, 2), "fit", RECORD)
         book.set_budget("t", "1/4")
         assert book.state("t").remaining == 0
-        book.charge_reserved("t", "job")
+        book.charge_reserved("t", "job", RECORD)
         assert book.verify().holds
 
 
 def test_entries_are_read_in_pages_from_either_end(opened):
     with write(opened) as book:
-        book.open("t/ana", Budget.of(1))
+        book.open("t/ana", Budget.of(1), RECORD)
         for _ in range(2):
-            book.charge("t", Fraction(1, 8), "fit")
-            book.charge("t/ana", Fraction(1, 8), "fit")
+            book.charge("t", Fraction(1, 8), "fit", RECORD)
+            book.charge("t/ana", Fraction(1, 8), "fit", RECORD)
         whole, ids = book.entries(), lambda found: [e.id for e in found]
         assert book.page(9) == whole
         assert book.latest(9) == whole[::-1]
@@ -181,7 +191,7 @@ def tamper(database, *statements):
 def test_an_edit_shows(opened, statement, found):
     with write(opened) as book:
         for number in range(3):
-            book.charge("t", TENTH, f"fit {number}")
+            book.charge("t", TENTH, f"fit {number}", RECORD)
         assert book.verify().holds
     tamper(opened, statement)
     with write(opened) as book:
@@ -191,7 +201,7 @@ def test_an_edit_shows(opened, statement, found):
 def test_equal_entries_have_hashes_that_tell_nothing_of_each_other(opened):
     """What is not shown cannot be found by trying what would hash to what is."""
     with write(opened) as book:
-        first, second = (book.charge("t", TENTH, "fit") for _ in range(2))
+        first, second = (book.charge("t", TENTH, "fit", RECORD) for _ in range(2))
     fields = tuple(getattr(second, name) for name in Receipt.__slots__[:-1])
     assert second.hash not in (hash_of(first.hash, salt, fields) for salt in ("", first.hash))
     assert "salt" not in second.to_json()
@@ -204,17 +214,17 @@ def test_equal_entries_have_hashes_that_tell_nothing_of_each_other(opened):
 def test_fractions_too_fine_to_write_down_are_refused_and_leave_the_account_alone(opened):
     finer = Fraction(1, 7**2_400)
     with write(opened) as book:
-        book.charge("t", Fraction(1, 7**2_000), "fit")
+        book.charge("t", Fraction(1, 7**2_000), "fit", RECORD)
     with pytest.raises(ValueError, match="write a decimal"), write(opened) as book:
-        book.charge("t", finer, "fit")
+        book.charge("t", finer, "fit", RECORD)
     with write(opened) as book:
-        book.charge("t", TENTH, "fit")
+        book.charge("t", TENTH, "fit", RECORD)
         assert book.verify().holds
 
 
 def test_readers_do_not_wait_for_a_writer(opened, place):
     with write(opened) as book, ThreadPoolExecutor(1) as pool:
-        book.charge("t", TENTH, "fit")
+        book.charge("t", TENTH, "fit", RECORD)
         assert pool.submit(lambda: Ledger(place, "t").spent).result(20) == 0
 
 
@@ -222,7 +232,7 @@ def test_a_reader_sees_one_moment_and_can_write_nothing(opened):
     with opened.read() as session:
         before = Book(session.connection()).state("t")
         with write(opened) as book:
-            book.charge("t", TENTH, "fit")
+            book.charge("t", TENTH, "fit", RECORD)
         assert Book(session.connection()).state("t") == before
     if not opened.is_sqlite:
         with pytest.raises(OSError, match="driver"), opened.read() as session:
@@ -250,17 +260,17 @@ def test_a_connection_that_rested_too_long_is_replaced(postgres_database, monkey
     monkeypatch.setattr("frith.store.database._RESTED_SECONDS", 0)
     assert database.version is not None
     with write(database) as book:
-        book.open("t", Budget.of(1))
+        book.open("t", Budget.of(1), RECORD)
     for each in (database, ends):
         each.close()
 
 
 def test_the_library_and_the_server_share_one_account(opened, place):
-    Ledger(place, "t").charge(Budget.of("1/4"), "at the desk")
+    Ledger(place, "t").charge(Budget.of("1/4"), "at the desk", RECORD)
     with write(opened) as book:
-        book.reserve("t", "job", Fraction(3, 4), "on the server")
+        book.reserve("t", "job", Fraction(3, 4), "on the server", RECORD)
     with pytest.raises(BudgetExceeded):
-        Ledger(place, "t").charge(Budget.of("1/100"), "at the desk")
+        Ledger(place, "t").charge(Budget.of("1/100"), "at the desk", RECORD)
 
 
 def test_migrations_make_what_the_code_expects(database):

@@ -8,6 +8,7 @@ import pytest
 from frith.errors import BudgetExceeded, FormatError, SourceError
 from frith.ledger import Ledger
 from frith.privacy import Budget
+from frith.privacy.guarantee import RECORD
 
 
 @pytest.fixture
@@ -17,15 +18,15 @@ def path(tmp_path):
 
 def charge_a_tenth(ledger):
     try:
-        return ledger.charge(Budget.of(0.1), "a tenth").id
+        return ledger.charge(Budget.of(0.1), "a tenth", RECORD).id
     except BudgetExceeded:
         return None
 
 
 def test_a_charge_is_written_with_its_running_total(path):
     ledger = Ledger.create(path, epsilon=1)
-    ledger.charge(Budget.of("1/3"), "first")
-    receipt = ledger.charge(Budget.of("1/6"), "second")
+    ledger.charge(Budget.of("1/3"), "first", RECORD)
+    receipt = ledger.charge(Budget.of("1/6"), "second", RECORD)
     assert (receipt.amount, receipt.spent) == (Fraction(1, 6), Fraction(1, 2))
     assert ledger.remaining == Fraction(1, 2)
     assert [e.purpose for e in ledger.entries()] == ["first", "second"]
@@ -34,9 +35,9 @@ def test_a_charge_is_written_with_its_running_total(path):
 
 def test_a_refused_charge_changes_nothing(path):
     ledger = Ledger.create(path, epsilon=1)
-    ledger.charge(Budget.of(0.75), "most")
+    ledger.charge(Budget.of(0.75), "most", RECORD)
     with pytest.raises(BudgetExceeded, match="1/4 left and this asks for 1/2"):
-        ledger.charge(Budget.of(0.5), "too much")
+        ledger.charge(Budget.of(0.5), "too much", RECORD)
     assert ledger.spent == Fraction(3, 4)
     assert len(ledger.entries()) == 1
 
@@ -59,7 +60,7 @@ def test_processes_share_one_ledger(path):
 
 def test_entries_can_be_neither_edited_nor_deleted(path):
     ledger = Ledger.create(path, epsilon=1)
-    ledger.charge(Budget.of(1), "all")
+    ledger.charge(Budget.of(1), "all", RECORD)
     with sqlite3.connect(path) as db:
         for statement in ("delete from entry", "update entry set amount = '0'"):
             with pytest.raises(sqlite3.IntegrityError):
@@ -71,17 +72,17 @@ def test_accounts_with_a_delta_are_kept_in_rho(path):
     ledger = Ledger.create(path, epsilon=1, delta=1e-6)
     assert ledger.unit == "rho"
     whole = Budget.of(1, 1e-6)
-    receipt = ledger.charge(Budget.of(0.1), "pure")
+    receipt = ledger.charge(Budget.of(0.1), "pure", RECORD)
     assert receipt.amount == Fraction(1, 200)
     with pytest.raises(BudgetExceeded):
-        ledger.charge(whole, "the whole is no longer there")
+        ledger.charge(whole, "the whole is no longer there", RECORD)
     assert ledger.remaining == whole.total - Fraction(1, 200)
 
 
 def test_a_pure_account_has_no_price_for_delta(path):
     ledger = Ledger.create(path, epsilon=1)
     with pytest.raises(ValueError, match="pure epsilon"):
-        ledger.charge(Budget.of(0.1, 1e-6), "approximate")
+        ledger.charge(Budget.of(0.1, 1e-6), "approximate", RECORD)
     assert ledger.spent == 0
 
 
@@ -91,7 +92,7 @@ def test_the_exact_limit_is_refused(path):
     assert not path.exists()
     ledger = Ledger.create(path, epsilon=1)
     with pytest.raises(ValueError, match="epsilon=inf"):
-        ledger.charge(Budget.of("inf"), "exact")
+        ledger.charge(Budget.of("inf"), "exact", RECORD)
 
 
 def test_a_budget_is_declared_once(path):
@@ -104,7 +105,7 @@ def test_a_budget_is_declared_once(path):
 def test_accounts_of_one_file_are_apart(path):
     a = Ledger.create(path, epsilon=1, account="a")
     b = Ledger.create(path, epsilon=2, account="b")
-    a.charge(Budget.of(1), "all of a")
+    a.charge(Budget.of(1), "all of a", RECORD)
     assert (a.remaining, b.remaining) == (0, 2)
 
 
@@ -116,18 +117,18 @@ def test_a_missing_ledger_says_how_to_make_one(path):
 def test_another_file_is_not_taken_for_a_ledger(path):
     path.write_text("hello, this is no database at all; it only looks like a file" * 20)
     with pytest.raises(FormatError):
-        Ledger(path).charge(Budget.of(1), "x")
+        Ledger(path).charge(Budget.of(1), "x", RECORD)
 
 
 def test_an_unknown_account_is_an_error(path):
     Ledger.create(path, epsilon=1)
     with pytest.raises(ValueError, match="no account"):
-        Ledger(path, "other").charge(Budget.of(1), "x")
+        Ledger(path, "other").charge(Budget.of(1), "x", RECORD)
 
 
 def test_a_ledger_survives_pickling(path):
     ledger = Ledger.create(path, epsilon=1)
-    pickle.loads(pickle.dumps(ledger)).charge(Budget.of(1), "from a copy")
+    pickle.loads(pickle.dumps(ledger)).charge(Budget.of(1), "from a copy", RECORD)
     assert ledger.remaining == 0
 
 
@@ -142,6 +143,6 @@ def test_a_path_means_the_folder_one_is_in(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         Ledger.create("budget.db", epsilon=1)
-    Ledger("budget.db").charge(Budget.of(1), "there")
+    Ledger("budget.db").charge(Budget.of(1), "there", RECORD)
     monkeypatch.chdir(tmp_path / "here")
     assert Ledger("budget.db").spent == 0

@@ -1,3 +1,5 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -67,6 +69,28 @@ def test_no_sequence_of_charges_passes_the_budget(amounts):
             assert meter.spent == before
             assert before + amount > 1
     assert meter.spent <= 1
+
+
+class SlowAmount(Fraction):
+    """Lets other threads run between the look at what is left and the charge."""
+
+    def __gt__(self, remaining):
+        time.sleep(0.002)
+        return super().__gt__(remaining)
+
+
+def test_of_threads_that_ask_for_all_one_succeeds():
+    def ask(meter):
+        try:
+            meter.charge(SlowAmount(1))
+        except BudgetExceeded:
+            return False
+        return True
+
+    meter = Meter(Budget.of(1))
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, [meter] * 8)) == 1
+    assert meter.spent == 1
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10", "100"])

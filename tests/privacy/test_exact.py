@@ -43,6 +43,14 @@ def test_a_root_is_the_smallest_float_whose_square_is_large_enough(square):
     assert Fraction(math.nextafter(value, 0)) ** 2 < square
 
 
+@pytest.mark.parametrize("bound", [Fraction(0), Fraction(-1, 3)])
+@pytest.mark.parametrize("root", [float_at_least, float_root_at_least])
+def test_there_is_no_scale_of_nothing(root, bound):
+    """It used to look for one for ever."""
+    with pytest.raises(ValueError, match="a scale is above 0"):
+        root(bound)
+
+
 @given(positive)
 def test_shown_amounts_read_back_equal(amount):
     assert exact(show(amount)) == amount

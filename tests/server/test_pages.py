@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from datetime import timedelta
+from fractions import Fraction
 from html import unescape
 from html.parser import HTMLParser
 
@@ -14,6 +15,7 @@ from starlette.testclient import TestClient
 
 from frith import Forest
 from frith.learners import BY_NAME
+from frith.privacy.guarantee import RECORD
 from frith.server import jobs, members, tables
 from frith.server.context import stamp
 from frith.server.pages.render import STATIC
@@ -600,6 +602,16 @@ def test_an_edited_ledger_shows(house, curator, analyst):
     assert "The chain is broken" in curator.get("/curate/ledger").text
     assert curator.get("/curate/ledger.csv").text.splitlines()[0].startswith("id,account")
     assert curator.get("/curate/ledger.json").json()[2]["amount"] == "0.125"
+
+
+def test_charges_to_look_at_are_named(house, curator):
+    with house.database.write() as session:
+        book = house.context.book(session)
+        book.charge(house.table, Fraction("1e-15"), "by hand", RECORD)
+    text = check(curator.get("/curate/ledger")).text
+    assert "The chain holds" in text
+    assert "Charges to look at" in text
+    assert "outside the window of amounts" in text
 
 
 def test_a_long_ledger_has_pages(house, curator, analyst, monkeypatch):

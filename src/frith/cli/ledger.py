@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from frith.cli.console import out, print_json, say
 from frith.cli.options import AsJson, Delta, Epsilon
 
 if TYPE_CHECKING:
-    from frith.ledger import Ledger
+    from frith.ledger import Ledger, Verification
 
 app = typer.Typer(no_args_is_help=True, help="Keep a table's budget.")
 Place = Annotated[
@@ -21,6 +22,14 @@ Place = Annotated[
         metavar="LEDGER",
         envvar="FRITH_DATABASE",
         help="A ledger file, or the URL of a database. A variable shows in no process list.",
+    ),
+]
+RecordsPerPerson = Annotated[
+    int | None,
+    typer.Option(
+        metavar="M",
+        min=1,
+        help="For fits that protect persons with at most M records each; else single records.",
     ),
 ]
 Account = Annotated[str, typer.Option(help="The account; a server names it after the table.")]
@@ -38,12 +47,33 @@ def create(
     path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file to make.")],
     epsilon: Epsilon,
     delta: Delta = "0",
+    records_per_person: RecordsPerPerson = None,
 ) -> None:
-    """Open a ledger with a budget."""
+    """Open a ledger with a budget, for fits that protect records, or persons."""
     from frith.ledger import Ledger
+    from frith.privacy.neighbors import neighbors_of, unit_of
 
-    ledger = Ledger.create(path, epsilon=epsilon, delta=delta)
-    say(f"{path}: {ledger.budget} may be spent; charge it with `frith train ... --ledger {path}`")
+    ledger = Ledger.create(
+        path, epsilon=epsilon, delta=delta, records_per_person=records_per_person
+    )
+    unit = unit_of(neighbors_of(records_per_person))
+    say(
+        f"{path}: {ledger.budget} may be spent on fits that protect {unit}; charge it with "
+        f"`frith train ... --ledger {path}`"
+    )
+
+
+@app.command()
+def declare(
+    path: Place, records_per_person: RecordsPerPerson = None, account: Account = "table"
+) -> None:
+    """Say what an account protects that was opened before accounts said so. Done once, for good."""
+    from frith.ledger import Ledger
+    from frith.privacy.neighbors import neighbors_of, unit_of
+
+    ledger = Ledger(path, account)
+    ledger.declare(records_per_person)
+    say(f"{ledger}: the account {account!r} is for {unit_of(neighbors_of(records_per_person))}")
 
 
 @app.command("raise")
@@ -66,14 +96,17 @@ def charge(
     epsilon: Epsilon,
     purpose: Annotated[str, typer.Option(help="What for, in a line.")],
     delta: Delta = "0",
+    records_per_person: RecordsPerPerson = None,
     account: Account = "table",
 ) -> None:
     """Charge what was released by other means, or was lost with a backup."""
     from frith.ledger import Ledger
     from frith.privacy import Budget
+    from frith.privacy.neighbors import neighbors_of
     from frith.privacy.words import amount
 
-    receipt = Ledger(path, account).charge(Budget.of(epsilon, delta), purpose)
+    neighbors = neighbors_of(records_per_person)
+    receipt = Ledger(path, account).charge(Budget.of(epsilon, delta), purpose, neighbors)
     say(f"entry {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged")
 
 
@@ -101,19 +134,46 @@ def verify(
         typer.Option(help="A hash that you noted earlier; it must still be in the chain."),
     ] = None,
 ) -> None:
-    """Follow the chain of hashes over all accounts. Exits with 1 where something was changed."""
+    """Follow the chain of hashes, and read stored requests again. Exits with 1 on a finding.
+
+    A finding is an entry that was changed, or a charge that frith would refuse today: its answer may
+    have told more than was charged.
+    """
     from frith.ledger import Ledger
 
     ledger = Ledger(path)
-    found = ledger.verify()
+    found = _verify(ledger)
     problems = list(found.problems)
     if head is not None and head not in {e.hash for e in ledger.all_entries()}:
         problems.append("the hash that you noted is not in the chain: entries were removed")
-    for problem in problems:
-        say(problem, "red")
-    if problems:
+    say_verified(replace(found, problems=tuple(problems)))
+
+
+def say_verified(found: Verification) -> None:
+    """Print what a verification found; leave with 1 unless that is nothing."""
+    for line in (*found.problems, *found.flagged):
+        say(line, "red")
+    if found.holds:
+        say(f"{found.entries} entries, all as they were written; the last hash is {found.head}")
+    if found.flagged:
+        say(f"{len(found.flagged)} to look at; SECURITY.md says what each kind means")
+    if not found.is_clean:
         raise typer.Exit(1)
-    say(f"{found.entries} entries, all as they were written; the last hash is {found.head}")
+
+
+def _verify(ledger: Ledger) -> Verification:
+    """A ledger's file is a server's database as well, with its requests, or without any."""
+    from frith.ledger import Book
+    from frith.server.verification import verify
+    from frith.store import Database
+
+    ledger.verify()  # raises where this is no ledger, and brings an older one up to date
+    database = Database(ledger.place)
+    try:
+        with database.read() as session:
+            return verify(session, Book(session.connection()))
+    finally:
+        database.close()
 
 
 @app.command()
@@ -141,6 +201,7 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
         "epsilon": spelled(state.budget.epsilon),
         "delta": spelled(state.budget.delta),
         "unit": state.unit,
+        "neighbors": state.neighbors,
         "spent": spelled(state.spent),
         "held": spelled(state.held),
         "remaining": spelled(state.remaining),
@@ -154,7 +215,7 @@ def _show(ledger: Ledger) -> None:
     from frith.privacy.words import amount
 
     state, entries = ledger.state, ledger.entries()
-    say(f"{ledger}: budget {state.budget}", "bold")
+    say(f"{ledger}: budget {state.budget}; neighbors: {state.neighbors or 'unknown'}", "bold")
     held = f", {amount(state.held)} reserved" if state.held else ""
     say(f"{state.unit} {amount(state.spent)} spent{held}, {amount(state.remaining)} left")
     if not entries:

@@ -127,9 +127,13 @@ class Curating:
         self._wire.delete("tokens", token if isinstance(token, str) else token.id)
 
     def verify_ledger(self) -> Verification:
-        """Follow the ledger's chain of hashes from its first entry."""
+        """Follow the ledger's chain of hashes, and read stored requests again.
+
+        `problems` are entries that were changed; `flagged` are charges that would be refused today.
+        """
         said = self._wire.get("ledger", "verification")
-        return Verification(said["entries"], said["head"], tuple(said["problems"]))
+        flagged = tuple(said.get("flagged", ()))
+        return Verification(said["entries"], said["head"], tuple(said["problems"]), flagged)
 
 
 def _policy(given: dict[str, Any]) -> dict[str, Any]:

@@ -80,6 +80,8 @@ class Account(Said):
     left: Fraction
     left_epsilon: float
     """What is left as the epsilon that it buys in one request, for reading."""
+    neighbors: str | None = None
+    """What the amounts are about: one record, or all records of one person."""
     renewal: str | None = None
     whole: Account | None = None
     """The table's own account, for curators."""

@@ -266,7 +266,7 @@ class Curator:
         """Pay first: the meter for this question, and the ledger once for all of them."""
         self._meter.charge(share * self.budget.total)
         if self._ledger is not None and self.receipt is None:
-            self.receipt = self._ledger.charge(self.budget, self._purpose)
+            self.receipt = self._ledger.charge(self.budget, self._purpose, self.guarantee.neighbors)
 
     def _log(
         self,

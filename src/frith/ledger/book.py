@@ -5,17 +5,15 @@ hash before it, so that an edit, a gap or a reordering shows. The salt stays in 
 shown some entries cannot guess others by trying what would give their hashes. A reservation holds
 an amount until it becomes a charge or is given back; a charge is never given back. Writers first
 lock the head of the chain, so looking and writing are one step, on SQLite and on PostgreSQL.
+
+An account is for one kind of neighbors: records, or persons with at most m records each. Amounts of
+other neighbors do not add to it and are refused.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
-import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -37,9 +35,26 @@ from sqlalchemy import (
     select,
 )
 
-from frith.errors import BudgetExceeded
+from frith.errors import OtherNeighbors
+from frith.ledger.entries import (
+    BUDGET,
+    CHARGE,
+    DECLARED,
+    FOR,
+    OPENED,
+    RELEASE,
+    RESERVE,
+    SET_TO,
+    Receipt,
+    after,
+    budget_in,
+    hash_of,
+)
+from frith.ledger.state import State
+from frith.ledger.walk import Verification, Walk, undeclared
 from frith.privacy.budget import Budget
-from frith.privacy.exact import show
+from frith.privacy.neighbors import records_per_person, unit_of
+from frith.privacy.window import check_budget
 
 metadata = MetaData()
 account = Table(
@@ -50,6 +65,7 @@ account = Table(
     Column("delta", Text, nullable=False),
     Column("unit", Text, nullable=False),
     Column("total", Text, nullable=False),
+    Column("neighbors", Text),  # unknown for an account that is older than this column
 )
 entry = Table(
     "entry",
@@ -90,80 +106,11 @@ _AT_ONCE = 1_000  # entries fetched while the chain is followed
 _FINEST = 10**2_000  # denominator of a total: texts of numbers have their limits
 _SALT_BYTES = 16
 
-_OPENED, _SET_TO = "opened with ", " to "
-
-BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
 Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """One entry: what was written, what its account then had spent and held, and its hash."""
-
-    id: int
-    account: str
-    kind: str
-    request: str | None
-    amount: Fraction
-    spent: Fraction
-    held: Fraction
-    unit: str
-    purpose: str
-    at: str
-    hash: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Amounts spelled exactly."""
-        data = {name: getattr(self, name) for name in self.__slots__}
-        return data | {name: show(data[name]) for name in ("amount", "spent", "held")}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Receipt:
-        return cls(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """An account: its budget, and what of it is spent and held."""
-
-    name: str
-    budget: Budget
-    unit: str
-    total: Fraction
-    spent: Fraction = Fraction(0)
-    held: Fraction = Fraction(0)
-
-    @property
-    def remaining(self) -> Fraction:
-        """What can still be asked for; a budget that was lowered may leave nothing."""
-        return max(Fraction(0), self.total - self.spent - self.held)
-
-    def check(self, amount: Fraction) -> None:
-        """Raise `BudgetExceeded` where `amount` is not there."""
-        if amount > self.remaining:
-            raise BudgetExceeded(
-                f"the account {self.name!r}",
-                requested=amount,
-                remaining=self.remaining,
-                unit=self.unit,
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What a look at the whole chain found; `head` is the last hash, to be noted elsewhere."""
-
-    entries: int
-    head: str
-    problems: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
 
 
 class Book:
@@ -182,16 +129,36 @@ class Book:
     def has(self, name: str) -> bool:
         return name in self.find(name)
 
-    def open(self, name: str, budget: Budget) -> Receipt:
-        """A new account. One with a delta is converted to rho, once, and charged in rho."""
+    def open(self, name: str, budget: Budget, neighbors: str) -> Receipt:
+        """A new account for these neighbors. One with a delta is charged in rho, converted once."""
         if budget.is_exact:
             raise ValueError("a ledger's epsilon must be finite")
+        check_budget(budget.epsilon, budget.delta)
+        records_per_person(neighbors)  # raises for neighbors that frith does not know
         if self.has(name):
             raise ValueError(f"there is already an account {name!r}; raise its budget instead")
         amounts = {"epsilon": budget.epsilon, "delta": budget.delta, "total": budget.total}
-        row = {k: str(v) for k, v in amounts.items()} | {"name": name, "unit": budget.unit}
+        row = {k: str(v) for k, v in amounts.items()}
+        row |= {"name": name, "unit": budget.unit, "neighbors": neighbors}
         self._connection.execute(account.insert().values(row))
-        return self._append(name, BUDGET, None, budget.total, f"{_OPENED}{budget}")
+        return self._append(name, BUDGET, None, budget.total, f"{OPENED}{budget}{FOR}{neighbors}")
+
+    def declare(self, name: str, neighbors: str) -> Receipt:
+        """Say for which neighbors an account is that was opened before accounts had any.
+
+        The word of whoever keeps the book: that all that was charged to it was for these.
+        """
+        self.lock()
+        state = self.state(name)
+        if state.neighbors is not None:
+            raise OtherNeighbors(
+                f"the account {name!r} is for {unit_of(state.neighbors)}, and stays so; open another"
+            )
+        purpose = f"{DECLARED}{state.budget}{FOR}{neighbors}"
+        records_per_person(neighbors)
+        mine = account.c.name == name
+        self._connection.execute(account.update().where(mine).values(neighbors=neighbors))
+        return self._append(name, BUDGET, None, state.total, purpose)
 
     def set_budget(self, name: str, epsilon: object) -> Receipt:
         """Another total from now on, for the same delta. What is spent stays spent."""
@@ -202,7 +169,7 @@ class Book:
             raise ValueError("a ledger's epsilon must be finite")
         values = {"epsilon": str(budget.epsilon), "total": str(budget.total)}
         self._connection.execute(account.update().where(account.c.name == name).values(values))
-        return self._append(name, BUDGET, None, budget.total, f"set from {old}{_SET_TO}{budget}")
+        return self._append(name, BUDGET, None, budget.total, f"set from {old}{SET_TO}{budget}")
 
     def find(self, *names: str) -> dict[str, State]:
         """Accounts as their last entries left them; one that was never opened is left out."""
@@ -220,15 +187,18 @@ class Book:
 
     # -- spending ------------------------------------------------------------------------------
 
-    def reserve(self, name: str, request: str, amount: Fraction, purpose: str) -> Receipt:
-        """Hold an amount for a request, or raise `BudgetExceeded` and change nothing."""
+    def reserve(
+        self, name: str, request: str, amount: Fraction, purpose: str, neighbors: str
+    ) -> Receipt:
+        """Hold an amount for a request; raise as `charge` does and change nothing."""
         self.lock()
-        self.state(name).check(amount)
+        self._check(name, amount, neighbors)
         return self._append(name, RESERVE, request, amount, purpose)
 
-    def charge_reserved(self, name: str, request: str) -> Receipt:
+    def charge_reserved(self, name: str, request: str, neighbors: str) -> Receipt:
         """Turn a reservation into a charge, once and for good."""
         self.lock()
+        self.state(name).check_neighbors(neighbors)
         held = self._reservation(name, request)
         return self._append(name, CHARGE, request, held.amount, held.purpose)
 
@@ -238,10 +208,14 @@ class Book:
         held = self._reservation(name, request)
         return self._append(name, RELEASE, request, held.amount, held.purpose)
 
-    def charge(self, name: str, amount: Fraction, purpose: str) -> Receipt:
-        """Take an amount at once, or raise `BudgetExceeded` and change nothing."""
+    def charge(self, name: str, amount: Fraction, purpose: str, neighbors: str) -> Receipt:
+        """Take an amount at once.
+
+        Raises `OtherNeighbors` where the account is for others, `BudgetExceeded` where the amount is
+        not there; nothing is changed then.
+        """
         self.lock()
-        self.state(name).check(amount)
+        self._check(name, amount, neighbors)
         return self._append(name, CHARGE, None, amount, purpose)
 
     # -- reading -------------------------------------------------------------------------------
@@ -275,18 +249,24 @@ class Book:
         """Follow the chain from its first entry to its head and check every total on the way."""
         last = self._connection.execute(select(head)).one()
         query = _ENTRIES.order_by(entry.c.id).execution_options(yield_per=_AT_ONCE)
-        walk = _Walk()
+        walk = Walk()
         with self._connection.execute(query) as rows:
             problems = [p for row in rows for p in walk.step(_receipt(row), row.salt)]
         if (last.entry, last.hash) != (walk.entries, walk.hash):
             problems.append("the head of the chain is not the last entry")
         for row in self._connection.execute(select(account).order_by(account.c.name)):
             written = walk.budgets.get(row.name)
-            budget = Budget.of(row.epsilon, row.delta)
+            budget = Budget.stored(row.epsilon, row.delta)
             said = (Fraction(row.total), str(budget), row.unit)
-            if written is None or said != (written.amount, _budget_in(written), written.unit):
+            if written is None or said != (written.amount, budget_in(written), written.unit):
                 problems.append(f"account {row.name!r}: its budget is not the one last written")
-        return Verification(walk.entries, last.hash, tuple(problems))
+            if row.neighbors != walk.neighbors.get(row.name):
+                problems.append(
+                    f"account {row.name!r}: its neighbors are not those that were written"
+                )
+            elif row.neighbors is None:
+                walk.flagged.append(undeclared(row.name))
+        return Verification(walk.entries, last.hash, tuple(problems), tuple(walk.flagged))
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -296,6 +276,11 @@ class Book:
     def lock(self) -> None:
         """Wait for other writers; SQLite's write transactions have waited already."""
         self._connection.execute(select(head).with_for_update())
+
+    def _check(self, name: str, amount: Fraction, neighbors: str) -> None:
+        state = self.state(name)
+        state.check_neighbors(neighbors)
+        state.check(amount)
 
     def _reservation(self, name: str, request: str) -> Receipt:
         steps = self.entries(name, request=request)
@@ -308,7 +293,7 @@ class Book:
     ) -> Receipt:
         last = self._connection.execute(select(head).with_for_update()).one()
         state = self.state(name)
-        spent, held = _after(kind, request, amount, state.spent, state.held)
+        spent, held = after(kind, request, amount, state.spent, state.held)
         if (spent + held).denominator > _FINEST:
             raise ValueError("this amount is too fine a fraction for the ledger; write a decimal")
         at = self._clock().isoformat(timespec="seconds")
@@ -322,85 +307,12 @@ class Book:
         return receipt
 
 
-def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
-    """A table of entries, amounts spelled exactly."""
-    out = io.StringIO()
-    rows = csv.DictWriter(out, list(Receipt.__slots__), lineterminator="\n")
-    if header:
-        rows.writeheader()
-    rows.writerows(entry.to_json() for entry in entries)
-    return out.getvalue()
-
-
-def hash_of(previous: str, salt: str, fields: tuple[Any, ...]) -> str:
-    """SHA-256 over the hash before, the salt and everything an entry says."""
-    text = json.dumps([previous, salt, *(str(f) if isinstance(f, Fraction) else f for f in fields)])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _after(
-    kind: str, request: str | None, amount: Fraction, spent: Fraction, held: Fraction
-) -> tuple[Fraction, Fraction]:
-    """What is spent and held after an entry."""
-    if kind == RESERVE:
-        return spent, held + amount
-    if kind == RELEASE:
-        return spent, held - amount
-    if kind == CHARGE:
-        return spent + amount, held if request is None else held - amount
-    return spent, held
-
-
-def _budget_in(written: Receipt) -> str:
-    """The budget that an entry about it spells out."""
-    return written.purpose.removeprefix(_OPENED).rpartition(_SET_TO)[2]
-
-
 def _state(row: Any) -> State:
-    budget = Budget.of(row.epsilon, row.delta)
+    budget = Budget.stored(row.epsilon, row.delta)
     spent, held = Fraction(row.spent or 0), Fraction(row.held or 0)
-    return State(row.name, budget, row.unit, Fraction(row.total), spent, held)
+    return State(row.name, budget, row.unit, Fraction(row.total), row.neighbors, spent, held)
 
 
 def _receipt(row: Any) -> Receipt:
     data = {name: getattr(row, name) for name in Receipt.__slots__}
     return Receipt(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
-
-
-class _Walk:
-    """Everything that an honest book would not hold, found entry by entry."""
-
-    def __init__(self) -> None:
-        self.entries, self.hash, self._broken = 0, "", False
-        self.budgets: dict[str, Receipt] = {}
-        self._sums: dict[str, tuple[Fraction, Fraction]] = {}
-        self._steps: dict[tuple[str, str], str] = {}
-
-    def step(self, e: Receipt, salt: str) -> Iterator[str]:
-        """The problems of the next entry; past a gap or an edit nothing is said of the sums."""
-        fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
-        if e.id != self.entries + 1:
-            yield f"entry {self.entries + 1} is missing"
-            self._broken = True
-        elif e.hash != hash_of(self.hash, salt, fields):
-            yield f"entry {e.id} is not what was written"
-            self._broken = True
-        self.entries, self.hash = e.id, e.hash
-        self.budgets |= {e.account: e} if e.kind == BUDGET else {}
-        if not self._broken:
-            yield from self._misspent(e)
-
-    def _misspent(self, e: Receipt) -> Iterator[str]:
-        before = self._sums.get(e.account, (Fraction(0), Fraction(0)))
-        self._sums[e.account] = _after(e.kind, e.request, e.amount, *before)
-        if self._sums[e.account] != (e.spent, e.held) or e.held < 0:
-            yield f"entry {e.id}: its running totals do not add up"
-        budget = self.budgets.get(e.account)
-        total = budget.amount if budget is not None else Fraction(0)
-        if e.kind in (RESERVE, CHARGE) and e.spent + e.held > max(total, sum(before)):
-            yield f"entry {e.id}: more than the budget of {e.account!r}"
-        if e.request is not None and e.kind != BUDGET:
-            step = self._steps.get((e.account, e.request))
-            if (step, e.kind) not in {(None, RESERVE), (RESERVE, CHARGE), (RESERVE, RELEASE)}:
-                yield f"entry {e.id}: a {e.kind} after {step or 'nothing'}"
-            self._steps[e.account, e.request] = e.kind

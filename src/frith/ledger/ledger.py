@@ -10,8 +10,12 @@ from fractions import Fraction
 from pathlib import Path
 
 from frith.errors import SourceError
-from frith.ledger.book import BUDGET, Book, Receipt, State, Verification
+from frith.ledger.book import Book
+from frith.ledger.entries import BUDGET, Receipt
+from frith.ledger.state import State
+from frith.ledger.walk import Verification
 from frith.privacy.budget import Budget
+from frith.privacy.neighbors import neighbors_of
 from frith.store.database import Database, url_of
 
 _NAMED = 10  # accounts that an error names
@@ -34,26 +38,63 @@ class Ledger:
 
     @classmethod
     def create(
-        cls, place: str | Path, *, epsilon: object, delta: object = 0, account: str = "table"
+        cls,
+        place: str | Path,
+        *,
+        epsilon: object,
+        delta: object = 0,
+        records_per_person: int | None = None,
+        account: str = "table",
     ) -> Ledger:
         """Open an account with a budget; the file is made when it is not there yet.
 
         A pure budget is kept in epsilon. One with a delta is converted to rho, once, and every
         request is charged in rho.
+
+        Parameters
+        ----------
+        place : the path of its file, or the URL of its PostgreSQL database
+        epsilon : what may be spent in all
+        delta : above 0 for a budget that is kept in rho
+        records_per_person : None for fits that protect single records; else the `records` of the
+            domain's `Person`. Fits for other neighbors are refused.
+        account : its name, where one database holds several
         """
+        neighbors = neighbors_of(records_per_person)
         budget = Budget.of(epsilon, delta)
         if budget.is_exact:
             raise ValueError("a ledger's epsilon must be finite")
         database = _database(place)
         database.upgrade()
         with database.write() as session:
-            Book(session.connection()).open(account, budget)
+            Book(session.connection()).open(account, budget, neighbors)
         return cls(place, account)
 
-    def charge(self, request: Budget, purpose: str) -> Receipt:
-        """Take the whole request from the account, or raise `BudgetExceeded` and change nothing."""
+    def charge(self, request: Budget, purpose: str, neighbors: str) -> Receipt:
+        """Take the whole request from the account, or raise and change nothing.
+
+        Parameters
+        ----------
+        request : the whole budget of a fit
+        purpose : what for, in a line
+        neighbors : those of the fit's guarantee
+
+        Raises
+        ------
+        OtherNeighbors
+            where the account is for other neighbors: their amounts do not add
+        BudgetExceeded
+            where less is left
+        """
         with self._book(write=True) as book:
-            return book.charge(self.account, request.cost_in(self._state(book).unit), purpose)
+            amount = request.cost_in(self._state(book).unit)
+            return book.charge(self.account, amount, purpose, neighbors)
+
+    def declare(self, records_per_person: int | None) -> None:
+        """Say for which neighbors an account is that was opened before accounts had any."""
+        with self._book(write=True) as book:
+            self._state(book)
+            book.declare(self.account, neighbors_of(records_per_person))
 
     def set_budget(self, epsilon: object) -> None:
         """Another total, for the same delta; the change is an entry of its own."""
@@ -78,6 +119,11 @@ class Ledger:
     @property
     def unit(self) -> str:
         return self.state.unit
+
+    @property
+    def neighbors(self) -> str | None:
+        """What the account's amounts are about; None for an older one until it is declared."""
+        return self.state.neighbors
 
     @property
     def spent(self) -> Fraction:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
 from frith.errors import BudgetExceeded
 from frith.privacy.composition import rho_of
 from frith.privacy.exact import Amount, exact, show
+from frith.privacy.window import check_budget
+
+_AMPLE = Fraction(1, 100)  # from this epsilon on, rho is far inside the window at every delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,16 @@ class Budget:
 
     @classmethod
     def of(cls, epsilon: object, delta: object = 0) -> Budget:
-        """Read and check both numbers exactly as written."""
+        """Read both numbers exactly as written; raise `OutsideWindow` where frith cannot keep them."""
+        budget = cls.stored(epsilon, delta)
+        check_budget(budget.epsilon, budget.delta)
+        if budget.delta and budget.epsilon < _AMPLE:
+            _ = budget.total  # raises where no rho is left
+        return budget
+
+    @classmethod
+    def stored(cls, epsilon: object, delta: object = 0) -> Budget:
+        """Read a budget that was written down earlier, perhaps before there was a window."""
         e, d = exact(epsilon), exact(delta)
         if e <= 0:
             raise ValueError(f"epsilon must be positive and is {epsilon!r}")
@@ -74,12 +87,14 @@ class Meter:
     """Adds charges up and refuses the one that would pass the budget.
 
     Sums of epsilon and, for a fixed total, sums of rho are valid filters: the questions and their
-    shares may be chosen adaptively from earlier releases.
+    shares may be chosen adaptively from earlier releases. Looking and adding are one step, also where
+    threads share a meter.
     """
 
     def __init__(self, budget: Budget):
         self.budget = budget
         self.spent = Fraction(0)
+        self._one_at_a_time = threading.Lock()
 
     @property
     def remaining(self) -> Fraction:
@@ -89,8 +104,12 @@ class Meter:
         """Take `amount`, in the budget's own unit, or raise `BudgetExceeded` and change nothing."""
         if not isinstance(amount, Fraction) or amount <= 0:
             raise ValueError(f"a charge is a positive Fraction, not {amount!r}")
-        if amount > self.remaining:
-            raise BudgetExceeded(
-                "this request", requested=amount, remaining=self.remaining, unit=self.budget.unit
-            )
-        self.spent += amount
+        with self._one_at_a_time:
+            if amount > self.remaining:
+                raise BudgetExceeded(
+                    "this request",
+                    requested=amount,
+                    remaining=self.remaining,
+                    unit=self.budget.unit,
+                )
+            self.spent += amount

@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from frith.privacy.window import check_rho
+
 # Every order gives a valid bound, so a denser grid can only make the conversion tighter.
 _ORDERS = 1 + np.geomspace(1e-3, 1e6, 4_000)
 
@@ -27,7 +29,8 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """A rho, nearly the largest, for which rho-zCDP implies (epsilon, delta)-DP.
 
     Bisection from below: what is returned was itself converted and found to be at most epsilon,
-    less one part in 10^9 for the conversion's own rounding, and then cut to twelve digits.
+    less one part in 10^9 for the conversion's own rounding, and then cut to twelve digits. Raises
+    `OutsideWindow` where that leaves 0, or less than any question may spend.
     """
     limit = float(epsilon) * (1 - 1e-9)
     low, high = 0.0, float(epsilon) + 2 * math.log(1 / float(delta))
@@ -39,4 +42,6 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
             low = middle
         else:
             high = middle
-    return Fraction(Context(prec=12, rounding=ROUND_DOWN).create_decimal_from_float(low))
+    rho = Fraction(Context(prec=12, rounding=ROUND_DOWN).create_decimal_from_float(low))
+    check_rho(rho, epsilon, delta)
+    return rho

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import frith
-from frith.errors import BudgetExceeded
+from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.privacy.exact import show
 from frith.server.context import Context
 from frith.server.documents import Healthy
@@ -148,6 +148,10 @@ def said(scope: Scope, problem: Exception) -> Response:
             cost=cost,
             unit=problem.unit,
         )
+    if isinstance(problem, OutsideWindow):
+        problem = Problem("invalid", str(problem))
+    if isinstance(problem, OtherNeighbors):
+        problem = Problem("conflict", str(problem))
     if not isinstance(problem, Problem):
         problem = Problem(
             "unavailable",
@@ -187,6 +191,8 @@ def _handle_problems(app: FastAPI) -> None:
         Problem: known,
         StoreError: known,
         BudgetExceeded: known,
+        OutsideWindow: known,
+        OtherNeighbors: known,
         RequestValidationError: invalid,
         HTTPException: http,
     }

@@ -97,7 +97,7 @@ class PolicyAsked(Asking):
     delta: Amount = "0"
     analyst_epsilon: Amount | None = None
     request_epsilon: Amount | None = None
-    least_epsilon: Amount | None = None
+    least_epsilon: Amount | None = Field(None, description="0.001 where none is given.")
     learners: list[Annotated[str, Field(max_length=40)]] | None = Field(None, max_length=20)
     renewal_days: int | None = Field(None, ge=1, le=36500)
 
@@ -172,6 +172,7 @@ class AccountSaid(Said):
     unit: str
     epsilon: str
     delta: str
+    neighbors: str | None = Field(description="What the amounts are about.")
     total: str
     spent: str
     held: str
@@ -242,8 +243,9 @@ class EntrySaid(Said):
 class VerificationSaid(Said):
     entries: int
     head: str
-    holds: bool
-    problems: list[str]
+    holds: bool = Field(description="Every entry is as it was written.")
+    problems: list[str] = Field(description="Where it is not.")
+    flagged: list[str] = Field(description="Charges that would be refused today.")
 
 
 class JobSaid(Said):

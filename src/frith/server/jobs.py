@@ -35,7 +35,7 @@ from frith.server.problems import (
 )
 from frith.server.requests import DRY_RUN, Asked
 from frith.server.schema import Job, Journal, Member, Release, RequestKey
-from frith.server.spending import open_accounts, quote, require
+from frith.server.spending import open_accounts, quote, require, settle_neighbors
 from frith.server.tables import View, see
 
 QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
@@ -162,8 +162,9 @@ def _reserve(
     twin = session.scalars(done.order_by(Job.created)).first()
     job.release = twin.release if twin is not None else None
     job.accounts = json.dumps([table, own])
-    book.reserve(table, job.id, price.cost if twin is None else Fraction(0), asked.purpose)
-    book.reserve(own, job.id, price.cost, asked.purpose)
+    on_table = price.cost if twin is None else Fraction(0)
+    book.reserve(table, job.id, on_table, asked.purpose, view.neighbors)
+    book.reserve(own, job.id, price.cost, asked.purpose, view.neighbors)
 
 
 # -- looking ---------------------------------------------------------------------------------------
@@ -343,10 +344,12 @@ def start(
     """
     job = mine(session, job_id, worker)
     if job.state == QUEUED:
-        see(session, job.table, get_member(session, job.member)).check_reach(attributes)
+        view = see(session, job.table, get_member(session, job.member))
+        view.check_reach(attributes)
         book = context.book(session)
         for account in json.loads(job.accounts):
-            book.charge_reserved(account, job.id)
+            settle_neighbors(book, account, view)
+            book.charge_reserved(account, job.id, view.neighbors)
         job.state, job.started = RUNNING, context.now()
     return job
 

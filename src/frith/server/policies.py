@@ -11,12 +11,17 @@ from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
 from frith.server.problems import Problem
 
+LEAST_EPSILON = "0.001"
+"""The least epsilon of a request where the curator has set no other."""
 _CAPS = ("analyst_epsilon", "request_epsilon", "least_epsilon")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Amounts are exact text. A cap that is None is no cap beyond the table's own budget.
+
+    `least_epsilon` is always set: requests that cost next to nothing could be repeated at will, and
+    noise as large as theirs is of no use to anybody.
 
     With `renewal_days` the whole budget is there anew every so many days, counted from
     `renewal_start`: what a person is exposed to over k periods is then k times the budget, and every
@@ -27,7 +32,7 @@ class Policy:
     delta: str = "0"
     analyst_epsilon: str | None = None
     request_epsilon: str | None = None
-    least_epsilon: str | None = None
+    least_epsilon: str = LEAST_EPSILON
     learners: tuple[str, ...] = tuple(BY_NAME)
     renewal_days: int | None = None
     renewal_start: str | None = None
@@ -39,7 +44,11 @@ class Policy:
         for name in _CAPS:
             value = getattr(self, name)
             if value is not None and not 0 < exact(value) <= budget.epsilon:
-                raise Problem("invalid", f"{name} must be above 0 and at most the table's epsilon")
+                raise Problem(
+                    "invalid",
+                    f"{name} is {value} and must be above 0 and at most the table's epsilon, "
+                    f"{self.epsilon}; set {name}",
+                )
         unknown = [name for name in self.learners if name not in BY_NAME]
         if unknown or not self.learners:
             raise Problem("invalid", f"learners are some of {', '.join(BY_NAME)}")
@@ -48,11 +57,11 @@ class Policy:
 
     @property
     def budget(self) -> Budget:
-        return Budget.of(self.epsilon, self.delta)
+        return Budget.stored(self.epsilon, self.delta)
 
     def analyst_budget(self, cap: str | None = None) -> Budget:
         """What one analyst may spend: their own cap, else the policy's, else the whole."""
-        return Budget.of(cap or self.analyst_epsilon or self.epsilon, self.delta)
+        return Budget.stored(cap or self.analyst_epsilon or self.epsilon, self.delta)
 
     def check(self, learner: str | None, request: Budget) -> None:
         """Refuse what the policy does not allow, whatever is left of the budget."""
@@ -66,11 +75,15 @@ class Policy:
             raise Problem(
                 "invalid", f"a request on this table may ask for at most delta {self.delta}"
             )
-        most, least = self.request_epsilon, self.least_epsilon
+        most, least = self.request_epsilon, exact(self.least_epsilon)
         if most is not None and request.epsilon > exact(most):
             raise Problem("invalid", f"a request on this table may ask for at most epsilon {most}")
-        if least is not None and request.epsilon < exact(least):
-            raise Problem("invalid", f"a request on this table asks for at least epsilon {least}")
+        if request.epsilon < least:
+            raise Problem(
+                "invalid",
+                f"a request on this table asks for at least epsilon {self.least_epsilon}, and this "
+                f"for {float(request.epsilon):.6g}",
+            )
 
     def period(self, now: datetime) -> int | None:
         """Which renewal period it is, counted from 0; None where the budget does not renew."""
@@ -94,4 +107,6 @@ class Policy:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Policy:
-        return cls(**data | {"learners": tuple(data["learners"])})
+        """A stored policy; one that was stored without a least epsilon gets the usual one."""
+        least = data["least_epsilon"] or show(min(exact(LEAST_EPSILON), exact(data["epsilon"])))
+        return cls(**data | {"least_epsilon": least, "learners": tuple(data["learners"])})

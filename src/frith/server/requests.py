@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from frith.domain import Domain
+from frith.errors import OutsideWindow
 from frith.learners import BY_NAME, PrivateForestClassifier
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
@@ -64,16 +65,19 @@ class Asked:
     @classmethod
     def read(cls, body: str) -> Asked:
         data = json.loads(body)
-        budget = Budget.of(data.pop("epsilon"), data.pop("delta"))
+        budget = Budget.stored(data.pop("epsilon"), data.pop("delta"))
         return cls(data.pop("kind"), budget, data)
 
 
 def read_budget(epsilon: str | float, delta: str | float = 0) -> Budget:
-    """Both amounts exactly as written."""
+    """Both amounts exactly as written, inside the window of amounts that frith keeps."""
     e, d = _amount("epsilon", epsilon), _amount("delta", delta)
     if e <= 0 or not 0 <= d < 1:
         raise Problem("invalid", "epsilon must be above 0, and delta at least 0 and under 1")
-    return Budget(e, d)
+    try:
+        return Budget.of(e, d)
+    except OutsideWindow as error:
+        raise Problem("invalid", str(error)) from None
 
 
 def ask_to_train(

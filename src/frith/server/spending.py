@@ -1,7 +1,8 @@
 """Accounts of a table: its own, one for each analyst, and what a request would cost them.
 
 A request is held against two accounts, the table's (analysts may collude) and the analyst's own.
-A batch whose people are in no other batch has accounts of its own, with the same budgets.
+A batch whose people are in no other batch has accounts of its own, with the same budgets. All of
+them are for the neighbors of the table's domain: records, or persons with at most m records each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from frith.ledger import Book, Receipt, State
 from frith.privacy.budget import Budget
 from frith.privacy.composition import epsilon_of
 from frith.privacy.exact import show
+from frith.privacy.neighbors import unit_of
 from frith.server.context import Context
 from frith.server.policies import Policy
 from frith.server.problems import Problem
@@ -32,6 +34,8 @@ class Spendable(Protocol):
     def policy(self) -> Policy: ...
     @property
     def cap(self) -> str | None: ...
+    @property
+    def neighbors(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,15 @@ def open_accounts(
     member: str | None = None,
     batch: str | None = None,
 ) -> tuple[str, str]:
-    """The names of the table's account and the member's own, opened where they are not there yet."""
+    """The names of the table's account and the member's own, opened where they are not there yet.
+
+    An account that is there for other neighbors is a conflict, and is left alone.
+    """
     book, account = context.book(session), account_of(context, table, batch)
-    _open(book, account, table.policy.budget)
+    _open(book, account, table.policy.budget, table)
     own = own_account(account, member or "")
     if member is not None:
-        _open(book, own, table.policy.analyst_budget(table.cap))
+        _open(book, own, table.policy.analyst_budget(table.cap), table)
     return account, own
 
 
@@ -111,8 +118,8 @@ def states(
     own, cap = own_account(account, member), table.policy.analyst_budget(table.cap)
     found = context.book(session).find(account, own)
     return (
-        found.get(account) or _unopened(account, table.policy.budget),
-        found.get(own) or _unopened(own, cap),
+        found.get(account) or _unopened(account, table.policy.budget, table),
+        found.get(own) or _unopened(own, cap, table),
     )
 
 
@@ -145,6 +152,8 @@ def quote(
 ) -> Quote:
     """The price of a request, and whether it would be granted now."""
     whole, own = states(context, session, table, member, batch)
+    for state in (whole, own):
+        _check_neighbors(state, table)
     cost = request.cost_in(whole.unit)
     left, delta = min(own.remaining, whole.remaining), table.policy.budget.delta
     refusal = None
@@ -178,9 +187,12 @@ def most_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
         return None
     step = Fraction(10) ** (math.floor(math.log10(guess)) - 3)
     most = math.floor(Fraction(guess) / step) * step
-    while most > 0 and Budget(most, delta).cost_in(unit) > left:
-        most -= step
-    return f"{float(most):.4g}" if most > 0 else None
+    try:
+        while Budget.of(most, delta).cost_in(unit) > left:
+            most -= step
+    except ValueError:  # what is left buys no budget
+        return None
+    return f"{float(most):.4g}"
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
@@ -190,13 +202,38 @@ def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
     return epsilon_of(float(amount), float(delta))
 
 
-def _unopened(name: str, budget: Budget) -> State:
-    return State(name, budget, budget.unit, budget.total)
+def _unopened(name: str, budget: Budget, table: Spendable) -> State:
+    return State(name, budget, budget.unit, budget.total, table.neighbors)
 
 
-def _open(book: Book, name: str, budget: Budget) -> None:
+def _open(book: Book, name: str, budget: Budget, table: Spendable) -> None:
     if not book.has(name):
-        book.open(name, budget)
+        book.open(name, budget, table.neighbors)
+    settle_neighbors(book, name, table)
+
+
+def settle_neighbors(book: Book, name: str, table: Spendable) -> None:
+    """Make sure that an account is for the table's neighbors.
+
+    Nothing changes the domain of a registered table, so an account that is older than the neighbors
+    of accounts has been charged for the table's alone; that is written down.
+    """
+    state = book.state(name)
+    if state.neighbors is None:
+        book.declare(name, table.neighbors)
+    else:
+        _check_neighbors(state, table)
+
+
+def _check_neighbors(state: State, table: Spendable) -> None:
+    if state.neighbors not in (None, table.neighbors):
+        assert state.neighbors is not None
+        raise Problem(
+            "conflict",
+            f"the account {state.name!r} is for {unit_of(state.neighbors)} and the table's domain for "
+            f"{unit_of(table.neighbors)}, and their amounts do not add; the curator can register the "
+            "table under another name, which has an account of its own; nothing was charged",
+        )
 
 
 def _set(book: Book, name: str, budget: Budget) -> None:

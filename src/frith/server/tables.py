@@ -19,6 +19,7 @@ from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
+from frith.privacy.neighbors import neighbors_of
 from frith.server.context import Context, check_name
 from frith.server.members import get_member
 from frith.server.policies import Policy
@@ -55,6 +56,12 @@ class View:
     @property
     def name(self) -> str:
         return self.table.name
+
+    @property
+    def neighbors(self) -> str:
+        """What the amounts of the table's accounts are about."""
+        person = self.domain.person
+        return neighbors_of(None if person is None else person.records)
 
     @property
     def learner(self) -> str:

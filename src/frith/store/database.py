@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from frith.errors import FormatError, FrithError, SourceError
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration."""
 _POOL, _MOST = 5, 20  # connections that are kept, and that are there at once, for each kind
 _RESTED_SECONDS = 1

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from frith.ledger import Receipt, as_csv
 from frith.server import documents as d
+from frith.server import verification
 from frith.server.routes.caller import HEAVY, Called, Caller
 from frith.server.spending import member_of
 
@@ -44,12 +45,16 @@ def export(caller: Called) -> Response:
 
 @router.get("/ledger/verification", dependencies=HEAVY)
 def verify(caller: Called) -> d.VerificationSaid:
-    """Follow the chain of hashes from its first entry. For curators."""
+    """Follow the chain of hashes, and read stored requests again. For curators."""
     caller.must_be_curator()
     with caller.read() as session:
-        found = caller.context.book(session).verify()
+        found = verification.verify(session, caller.context.book(session))
     return d.VerificationSaid(
-        entries=found.entries, head=found.head, holds=found.holds, problems=list(found.problems)
+        entries=found.entries,
+        head=found.head,
+        holds=found.holds,
+        problems=list(found.problems),
+        flagged=list(found.flagged),
     )
 
 

@@ -206,6 +206,7 @@ def _request(kind: str, asked: d.ForestAsked, budget: Budget, view: tables.View)
 
 def read_policy(asked: d.PolicyAsked) -> Policy:
     """Amounts in their shortest exact spelling."""
+    read_budget(asked.epsilon, asked.delta)
     data = asked.model_dump(exclude_none=True)
     for name in ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon"):
         if name in data:
@@ -258,6 +259,7 @@ def _account(state: State) -> d.AccountSaid:
         unit=state.unit,
         epsilon=show(state.budget.epsilon),
         delta=show(state.budget.delta),
+        neighbors=state.neighbors,
         total=show(state.total),
         spent=show(state.spent),
         held=show(state.held),

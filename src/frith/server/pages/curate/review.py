@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from frith.learners import BY_NAME
 from frith.ledger import Receipt
-from frith.ledger.book import CHARGE
+from frith.ledger.entries import CHARGE
 from frith.privacy.exact import show
 from frith.server import documents as d
 from frith.server import members, spending, tables

@@ -1,0 +1,83 @@
+"""Entries of the book: what one says, how it is hashed, and what it does to its account."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from frith.privacy.exact import show
+
+BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
+OPENED, DECLARED, SET_TO, FOR = "opened with ", "declared with ", " to ", "; neighbors: "
+"""How the purpose of an entry about a budget is put together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One entry: what was written, what its account then had spent and held, and its hash."""
+
+    id: int
+    account: str
+    kind: str
+    request: str | None
+    amount: Fraction
+    spent: Fraction
+    held: Fraction
+    unit: str
+    purpose: str
+    at: str
+    hash: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Amounts spelled exactly."""
+        data = {name: getattr(self, name) for name in self.__slots__}
+        return data | {name: show(data[name]) for name in ("amount", "spent", "held")}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Receipt:
+        return cls(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
+
+
+def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
+    """A table of entries, amounts spelled exactly."""
+    out = io.StringIO()
+    rows = csv.DictWriter(out, list(Receipt.__slots__), lineterminator="\n")
+    if header:
+        rows.writeheader()
+    rows.writerows(entry.to_json() for entry in entries)
+    return out.getvalue()
+
+
+def hash_of(previous: str, salt: str, fields: tuple[Any, ...]) -> str:
+    """SHA-256 over the hash before, the salt and everything an entry says."""
+    text = json.dumps([previous, salt, *(str(f) if isinstance(f, Fraction) else f for f in fields)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def after(
+    kind: str, request: str | None, amount: Fraction, spent: Fraction, held: Fraction
+) -> tuple[Fraction, Fraction]:
+    """What is spent and held after an entry."""
+    if kind == RESERVE:
+        return spent, held + amount
+    if kind == RELEASE:
+        return spent, held - amount
+    if kind == CHARGE:
+        return spent + amount, held if request is None else held - amount
+    return spent, held
+
+
+def budget_in(written: Receipt) -> str:
+    """The budget that an entry about it spells out."""
+    budget = written.purpose.partition(FOR)[0]
+    return budget.removeprefix(OPENED).removeprefix(DECLARED).rpartition(SET_TO)[2]
+
+
+def neighbors_in(written: Receipt) -> str:
+    """The neighbors that an entry about a budget names; empty where it only sets another total."""
+    return written.purpose.partition(FOR)[2]
