@@ -1,5 +1,7 @@
 """Bad input: a clear error for what is public, the declared treatment for what depends on values."""
 
+import collections
+import itertools
 import json
 
 import numpy as np
@@ -7,9 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Forest, Ledger, RandomDecisionForestClassifier, open_table
 from frith.errors import DataError, FormatError, SourceError, TooManyCells
+from tests.strategies import examples, objects
 from tests.tables import small_domain, small_table
 
 ATTRIBUTES = ["color", "round", "size"]
@@ -228,10 +233,119 @@ def test_values_that_do_not_fit_are_refused(saved):
         Forest.from_json([])
 
 
-@pytest.mark.parametrize("row", [None, [], ["red"], ["red", "no", 1.0, 2.0], "red", 7])
+# -- lists of rows -------------------------------------------------------------------------------
+
+
+class Endless(list):
+    """A row of three cells, it says."""
+
+    def __iter__(self):
+        return itertools.repeat("red")
+
+
+class Furious(list):
+    def __len__(self):
+        raise RuntimeError("a cell")
+
+
+class Short(list):
+    def __len__(self):
+        return len(ATTRIBUTES)
+
+
+no_rows = st.sampled_from(
+    [None, 7, 0.5, "red", "abc", b"abc", {}, {"a": 1, "b": 2, "c": 3}, {1, 2, 3}, object(), object]
+    + [
+        Furious([1, 2, 3]),
+        Short([1]),
+        np.array(5),
+        np.zeros((2, 2)),
+        iter("abc"),
+        itertools.count(),
+    ]
+)
+wrong_rows = st.one_of(
+    no_rows, st.lists(objects, max_size=2), st.lists(objects, min_size=4, max_size=6)
+)
+right_rows = st.one_of(
+    st.lists(objects, min_size=3, max_size=3),
+    st.tuples(objects, objects, objects),
+    st.lists(st.floats(), min_size=3, max_size=3).map(np.array),
+    st.sampled_from([np.zeros((3, 2)), np.zeros((3, 0)), range(3), pd.Series(["red", "no", 1.0])]),
+    st.just(Endless(ATTRIBUTES)),
+)
+
+
+def codes_of(rows, labels=None):
+    table = open_table(rows, small_domain(), ["no"] * len(rows) if labels is None else labels)
+    return table._encoded.codes.tolist()
+
+
+@examples(300)
+@given(st.lists(wrong_rows | right_rows, max_size=5))
+def test_a_row_is_read_by_itself(rows):
+    """No row raises, whatever the others are, and none changes how another one is read."""
+    assert codes_of(rows) == [codes for row in rows for codes in codes_of([row])]
+
+
+@examples(100)
+@given(wrong_rows)
 def test_a_row_of_another_length_is_a_record_of_missing_values(row):
-    rows = small_table(40)[ATTRIBUTES].to_numpy(dtype=object).tolist()
-    engine = open_table([*rows, row], small_domain(), ["no"] * 41)
-    missing = open_table([*rows, [None] * len(ATTRIBUTES)], small_domain(), ["no"] * 41)
-    batch, expected = engine._encoded, missing._encoded
-    assert np.array_equal(batch.codes, expected.codes)
+    assert codes_of([row]) == codes_of([[None] * len(ATTRIBUTES)])
+
+
+def test_a_row_may_be_of_any_kind_that_has_cells():
+    expected = codes_of([["red", "no", 1.0]])
+    row = ["red", "no", 1.0]
+    for kind in (tuple, collections.deque, pd.Series, collections.UserList):
+        assert codes_of([kind(row)]) == expected
+        assert codes_of(collections.deque([kind(row)])) == expected
+    assert codes_of([np.array(row, dtype=object)]) == expected
+
+
+@examples(25)
+@given(st.lists(wrong_rows | right_rows, max_size=3))
+def test_what_is_learned_of_the_columns_does_not_depend_on_the_rows(rows):
+    labels = ["no"] * len(rows)
+    learner = RandomDecisionForestClassifier(small_domain(), epsilon=1, height=1, n_trees=1)
+    assert learner.fit(rows, labels).n_features_in_ == len(ATTRIBUTES)
+    assert not hasattr(learner, "feature_names_in_")
+    for more in ([], rows, [["red", "no", 1.0]]):
+        assert learner.update(more, ["no"] * len(more)).n_features_in_ == len(ATTRIBUTES)
+    assert len(learner.predict([["red", "no", 1.0]])) == 1
+
+
+def test_a_fit_on_no_rows_predicts_and_updates_like_one_on_a_row():
+    rows = [["red", "no", 1.0]]
+    for first in ([], rows):
+        learner = RandomDecisionForestClassifier(small_domain(), epsilon=1, height=1, n_trees=1)
+        learner.fit(first, ["no"] * len(first)).update(rows, ["no"]).update([], [])
+        assert learner.n_features_in_ == len(ATTRIBUTES)
+        assert learner.predict(rows).shape == (1,)
+        with pytest.raises(ValueError, match="features"):
+            learner.predict(np.zeros((1, 2)))
+
+
+@examples(200)
+@given(st.lists(objects | st.just(["no"]) | st.just(np.array(["no"])), max_size=6))
+def test_a_label_is_read_by_itself(labels):
+    """One that is no scalar is unknown, and its record is not counted."""
+    rows = [["red", "no", 1.0]]
+    alone = [codes for label in labels for codes in codes_of(rows, [label])]
+    assert codes_of(rows * len(labels), labels) == alone
+
+
+def test_a_label_that_is_no_scalar_is_unknown():
+    rows = [["red", "no", 1.0]] * 2
+    for label in (["no"], ("no",), {"no"}, {"no": "no"}, np.array(["no"]), [], [["no"]]):
+        assert codes_of(rows, [label, "no"]) == codes_of(rows[:1])
+        assert codes_of(rows, [label, label]) == []
+    assert len(codes_of(rows, np.array([["no"], ["no"]]))) == 2  # a column, by its shape
+
+
+def test_rows_and_labels_of_different_numbers_are_refused_without_a_number(ledger):
+    for rows, labels in (([], ["no"]), ([["red", "no", 1.0]] * 17, ["no"] * 13), ([None], [])):
+        with pytest.raises(DataError, match="differ in their number of rows") as caught:
+            model(ledger).fit(rows, labels)
+        assert not any(c.isdigit() for c in str(caught.value))
+    assert ledger.spent == 0

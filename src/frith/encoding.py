@@ -10,8 +10,9 @@ move more counts than its own.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -330,8 +331,8 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
 def as_table(table: Any, width: int | None = None) -> Any:
     """A DataFrame as it is, any Arrow data as a table, all else as an array.
 
-    A stream can be read but once, so what is kept is what was read from it. Of a list of rows that
-    should have `width` cells, those that do not are missing altogether.
+    A stream can be read but once, so what is kept is what was read from it. Where `width` is
+    declared, no row of a list raises: one that is no row of so many cells has all of them missing.
     """
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         return table
@@ -339,27 +340,42 @@ def as_table(table: Any, width: int | None = None) -> Any:
         return pa.Table.from_batches([table])
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
-    return _array_of_rows(table, width) if isinstance(table, list | tuple) else np.asarray(table)
+    if not isinstance(table, Sequence) or isinstance(table, _TEXT):
+        return np.asarray(table)
+    return _array_of_rows(table, _common_width(table) if width is None else width)
 
 
-def _array_of_rows(rows: Sequence[Any], width: int | None) -> NDArray[Any]:
+_TEXT = (str, bytes, bytearray, memoryview)
+_NO_ROW = (*_TEXT, Mapping, Set)  # they have a length, but no cells in an order
+
+
+def _array_of_rows(rows: Sequence[Any], width: int) -> NDArray[Any]:
     """Each cell as it is: NumPy would give all of them one type, and look into cells that are lists."""
-    lengths = [len(row) if _is_row(row) else -1 for row in rows]
-    if -1 in lengths and (width is None or max(lengths) < 0):
-        raise DataError("expected rows of cells, and got a list of something else")
-    if width not in lengths:
-        width = max(lengths, default=0)
-        if min(lengths, default=0) < width:
-            raise DataError("expected rows of one length, and got several")
     array = np.full((len(rows), width), None, dtype=object)
     for i, row in enumerate(rows):
-        for j, cell in enumerate(row if lengths[i] == width else ()):
+        for j, cell in enumerate(_cells(row, width)):
             array[i, j] = cell
     return array
 
 
-def _is_row(row: Any) -> bool:
-    return isinstance(row, Sequence | np.ndarray) and not isinstance(row, str)
+def _cells(row: Any, width: int) -> list[Any]:
+    """The cells of a row that has `width` of them, else none. A function of this row alone."""
+    try:
+        is_row = not isinstance(row, _NO_ROW) and len(row) == width
+        cells = list(itertools.islice(row, width)) if is_row else []
+    except Exception:  # noqa: BLE001 - whatever an object does when it is looked at
+        return []
+    return cells if len(cells) == width else []
+
+
+def _common_width(rows: Sequence[Any]) -> int:
+    """How many cells each row has, where no domain says it."""
+    if any(isinstance(row, _NO_ROW) or not hasattr(row, "__len__") for row in rows):
+        raise DataError("expected rows of cells, and got a list of something else")
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise DataError("expected rows of one length, and got several")
+    return max(lengths, default=0)
 
 
 def _arrow_columns(table: pa.Table) -> Columns:

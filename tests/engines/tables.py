@@ -114,7 +114,7 @@ def _from_one_file(suffix):
     def opened(table, domain, **kwargs):
         with tempfile.TemporaryDirectory() as folder:
             path = write(table, Path(folder) / f"table{suffix}")
-            yield FileEngine(path, domain, **kwargs)
+            yield FileEngine(path, domain, newlines_in_cells=True, **kwargs)
 
     return opened
 
@@ -141,7 +141,7 @@ def from_pattern(table, domain, **kwargs):
         for i, part in enumerate(cut(table, 1, 1, 2)):
             write(part, Path(folder) / f"part-{i}.csv")
         write({"other": [1]}, Path(folder) / "not-this.csv")
-        yield FileEngine(f"{folder}/part-*.csv", domain, **kwargs)
+        yield FileEngine(f"{folder}/part-*.csv", domain, newlines_in_cells=True, **kwargs)
 
 
 ENGINES = {

@@ -86,8 +86,15 @@ def test_a_row_with_a_wrong_number_of_cells_is_not_counted(csv):
         b"red,1",
         b"red,1,no,",
         b"red,1,no,7",
-        b'"red\nblue",1',
-        b'"a,b",1,no,"c\r\nd"',
+        b'"a,b",1,no,"c"',
+        b'"red,1,no',
+        b'red,"1,no',
+        b'red,1,"no',
+        b'red,1,"no""',
+        b'"red""",1,"',
+        b'"',
+        b'"""',
+        b',,"',
         b"\xff,\xff",
         b"\xff,1,no,\xc3",
         b"M\xfcller",
@@ -141,16 +148,73 @@ def test_persons_whose_names_are_no_utf8_stay_apart(csv):
     assert csv(body, domain=persons) == [(RED, NO)] * 4
 
 
-def test_quotes_newlines_and_commas_stay_inside_their_cell(csv):
-    body = b'"red\n",1,no\n"re""d",2,no\n"red,",3,no\n"red\r\n",4,no\n"red",5,no\r\nred,6,no\r\n'
-    assert csv(body) == [(RED, 5, 0), (RED, 6, 0), *((BLUE, i, 0) for i in (1, 2, 3, 4))]
+def test_quotes_and_commas_stay_inside_their_cell(csv):
+    body = b'"re""d",2,no\n"red,",3,no\n"red",5,no\r\nred,6,no\r\n"red",7,"no"\n"""",8,no\n'
+    blue = [(BLUE, i, NO) for i in (2, 3, 8)]
+    for newlines in (False, True):
+        assert csv(body, newlines_in_cells=newlines) == [(RED, i, NO) for i in (5, 6, 7)] + blue
+
+
+def test_newlines_stay_inside_their_cell_where_that_is_declared(csv):
+    body = b'"red\n",1,no\n"red\r\n",4,no\n"red",5,no\r\n"a\nred,6,no\n",7,no\n'
+    declared = csv(body, newlines_in_cells=True)
+    assert declared == [(RED, 5, NO), *((BLUE, i, NO) for i in (1, 4, 7))]
+    assert csv(body) == [(RED, 5, NO), (RED, 6, NO)]  # else each line is a record
 
 
 def test_a_quoted_newline_may_be_where_a_block_ends(csv, monkeypatch):
     body = b'"red\nred\nred",1,no\n' * 200 + b"red,2,no\n"
     for block in range(500, 530):
         monkeypatch.setattr(csv_files, "BLOCK", block)
-        assert csv(body) == [(RED, 2, NO)] + [(BLUE, 1, NO)] * 200
+        assert csv(body, newlines_in_cells=True) == [(RED, 2, NO)] + [(BLUE, 1, NO)] * 200
+
+
+CELLS = [b"red", b"1", b"no", b"", b'"', b'""', b'"x"', b'"x', b'x"', b'"a,b"', b"\xff", b"\x00"]
+hostile_lines = st.one_of(
+    st.binary(max_size=30),
+    st.lists(st.sampled_from(CELLS) | st.binary(max_size=5), max_size=5).map(b",".join),
+    st.sampled_from([b'"', b'"red,1,no', b'red,1,"no', b"x" * 200, b'"' * 201, b"\xe2" * 150]),
+).map(lambda line: line.replace(b"\n", b"").replace(b"\r", b""))
+
+
+@examples(200)
+@given(st.lists(hostile_lines, max_size=6), st.data())
+def test_a_line_is_read_by_itself(tmp_path_factory, lines, data):
+    """Whatever the lines around it hold and wherever blocks end: the records are those of each."""
+    path = tmp_path_factory.mktemp("lines") / "t.csv"
+    end = data.draw(st.sampled_from([b"\n", b"\r\n", b"\r"]))
+
+    def read(lines):
+        path.write_bytes(b"color,size,class" + end + b"".join(line + end for line in lines))
+        return records(path, threads=1)
+
+    lines = data.draw(st.permutations([*lines, b"red,1,no", b'"blue",2,"yes"']))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "BLOCK", data.draw(st.sampled_from([100, 101, 128, 1_000])))
+        assert read(lines) == sorted(record for line in lines for record in read([line]))
+
+
+@examples(300)
+@given(st.lists(hostile_lines, max_size=4))
+def test_lines_with_an_open_quote_are_those_the_twin_finds(lines):
+    body = b"".join(line + b"\n" for line in lines)
+    kept = bytes(csv_files._lose_open_lines(body)).split(b"\n")[:-1]
+    assert kept == [b"?" * len(line) if is_open(line) else line for line in lines]
+
+
+def is_open(line):
+    """Whether a quote of the line is not closed, one character after another."""
+    place = "start"
+    for c in line.decode("latin-1"):
+        if place == "quoted":
+            place = "closed" if c == '"' else "quoted"
+        elif c == ",":
+            place = "start"
+        elif c == '"' and place in ("start", "closed"):
+            place = "quoted"
+        else:
+            place = "text"
+    return place == "quoted"
 
 
 def test_stray_quotes_within_a_cell_do_not_raise(csv):
@@ -191,7 +255,7 @@ def test_columns_that_the_domain_does_not_name_cannot_break_a_pass(csv):
     """Numbers for a long while and then a text: a reader that guesses types would stop here."""
     header = b"color,size,class,note\n"
     many = b"red,1,no,12345\n" * 3_000
-    for note in (SECRET.encode(), b"\xff\xff", b"", b'"a\nb"', b"2020-99-99"):
+    for note in (SECRET.encode(), b"\xff\xff", b"", b'"a,b"', b"2020-99-99"):
         assert len(csv(many + b"red,1,no," + note + b"\n" + many, header)) == 6_001
 
 
@@ -210,16 +274,67 @@ def test_names_in_another_encoding_do_not_matter_where_they_are_not_declared(csv
 def test_a_cell_of_megabytes_is_a_value_outside(csv):
     huge = b"x" * 3_000_000
     body = b"red,1,no\n" + huge + b',1,no\n"' + b"x\n" * 1_000_000 + b'",2,no\nred,3,no\n'
-    assert csv(body) == [(RED, 1, NO), (RED, 3, NO), (BLUE, 1, NO), (BLUE, 2, NO)]
+    expected = [(RED, 1, NO), (RED, 3, NO), (BLUE, 1, NO), (BLUE, 2, NO)]
+    assert csv(body, newlines_in_cells=True) == expected
 
 
-def test_a_row_longer_than_a_block_is_an_assumption_and_a_silent_error(csv, tmp_path, monkeypatch):
+@pytest.mark.parametrize("before", range(0, 92, 7))
+@pytest.mark.parametrize("last", [b"\n", b""])
+def test_a_line_longer_than_a_block_is_not_counted(csv, monkeypatch, before, last):
+    """However long it is and wherever it begins, and no more than that line is lost."""
+    monkeypatch.setattr(csv_files, "BLOCK", 100)
+    first = b"red," + b" " * before + b"1,no\n"
+    for length in (99, 100, 101, 199, 200, 201, 202, 350):
+        line = b"x" * (length - 5) + b",3,no\n"
+        expected = [(RED, 1, NO), (RED, 2, NO)] + [(BLUE, 3, NO)] * (2 if length <= 100 else 0)
+        assert csv(first + line + line + b"red,2,no" + last) == expected
+        assert csv(first + b"red,2,no\n" + line + line[:-1] + last) == expected
+
+
+def test_an_end_of_line_may_lie_across_blocks(csv, monkeypatch):
+    """Arrow alone would stop there, and leave out the rest of the file."""
+    for block in range(100, 112):
+        monkeypatch.setattr(csv_files, "BLOCK", block)
+        body = b"red,1,no\r\n" * 30 + (b"x" * 90 + b"\r\n") * 20 + b"red,1,no\r\n" * 30
+        assert csv(body) == [(RED, 1, NO)] * 60
+
+
+def test_a_first_record_of_any_length_opens(csv, monkeypatch):
+    """Opening looks at the header alone."""
+    monkeypatch.setattr(csv_files, "BLOCK", 1_000)
+    for first in (b"x" * 50_000, b'"' + b"x" * 50_000, b'"\n' * 900, b"\xff" * 1_000):
+        assert csv(first + b"\nred,1,no\n") == [(RED, 1, NO)]
+
+
+def test_no_record_is_read_when_a_file_is_opened(tmp_path, monkeypatch):
+    path = write(table(), tmp_path / "t.csv")
+    monkeypatch.setattr(csv_files, "_whole_lines", None)
+    assert FileEngine(path, DOMAIN).assumptions
+
+
+@pytest.mark.parametrize("header", [b'color,size,"class', b'"color,size,class', b"x" * 2**20])
+def test_a_header_that_is_no_line_of_names_is_refused_at_the_door(csv, header):
+    for body in (b"", b'red,1,no\n"\n', b'"\n' * 5):
+        with pytest.raises(SourceError, match="not a readable csv file"):
+            csv(body, header=header + b"\n")
+
+
+def test_the_guarantee_says_what_a_record_of_a_csv_file_is(tmp_path):
+    path = write(table(), tmp_path / "t.csv")
+    assert FileEngine(path, DOMAIN).assumptions == ("each line of the CSV file is one record",)
+    assert "quotes are balanced" in FileEngine(path, DOMAIN, newlines_in_cells=True).assumptions[0]
+
+
+def test_a_row_of_lines_longer_than_a_block_is_an_assumption_and_a_silent_error(
+    csv, tmp_path, monkeypatch
+):
     monkeypatch.setattr(csv_files, "BLOCK", 2**20)
-    body = b"red,1,no\n" + SECRET.encode() * 300_000 + b",1,no\nred,1,no\n"
+    cell = b'"' + (SECRET.encode() + b"\n") * 300_000 + b'"'
     with pytest.raises(SourceError, match="part-way") as caught:
-        csv(body)
+        csv(b"red,1,no\n" + cell + b",1,no\nred,1,no\n", newlines_in_cells=True)
     assert_silent(caught.value)
-    assert "rows under 1 MB" in FileEngine(tmp_path / "table.csv", DOMAIN).assumptions[0]
+    engine = FileEngine(tmp_path / "table.csv", DOMAIN, newlines_in_cells=True)
+    assert "rows under 1 MB" in engine.assumptions[0]
 
 
 def test_only_csv_needs_assumptions(tmp_path):
@@ -247,7 +362,9 @@ def test_csv_and_parquet_of_one_table_give_equal_sums(tmp_path_factory, rows):
         pyarrow.csv.write_csv(arrow(columns), folder / "arrows.csv")
         written.append(folder / "arrows.csv")
     for path in written:
-        assert records(path, domain, rows=4) == expected
+        assert records(path, domain, rows=4, newlines_in_cells=True) == expected
+        if not any(end in (cell or "") for row in rows for cell in row for end in "\r\n"):
+            assert records(path, domain, rows=4) == expected
 
 
 # -- files, folders and patterns -------------------------------------------------------------------

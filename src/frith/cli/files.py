@@ -37,25 +37,28 @@ def read_batches(
     """The named columns, batch by batch and in order; CSV cells are text, as in training.
 
     Names are checked before the first batch is asked for. `bad_row` is told of every CSV row with a
-    wrong number of cells; without it such a row raises.
+    wrong number of cells; without it such a row raises, and quoted cells may hold newlines.
     """
     from frith.engines.files import list_files
 
     files, kind = list_files(path)
     for file in files:
-        _check_columns(file, kind, names)
+        _check_columns(file, kind, names, newlines_in_cells=bad_row is None)
     parts = (_batches_of(file, kind, list(names), bad_row) for file in files)
     return itertools.chain.from_iterable(parts)
 
 
-def _check_columns(file: str, kind: str, names: Sequence[str]) -> None:
+def _check_columns(file: str, kind: str, names: Sequence[str], newlines_in_cells: bool) -> None:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
     from frith.engines.csv import csv_names
 
     try:
-        found = csv_names(file) if kind == "csv" else ds.dataset(file, format=kind).schema.names
+        if kind == "csv":
+            found = csv_names(file, newlines_in_cells)
+        else:
+            found = ds.dataset(file, format=kind).schema.names
     except (pa.ArrowException, OSError):
         raise SourceError(f"{file} is not a readable {kind} file; it may be cut off") from None
     for name in names:
@@ -72,5 +75,5 @@ def _batches_of(
     from frith.engines.csv import csv_batches
 
     if kind == "csv":
-        return csv_batches(file, names, bad_row)
+        return csv_batches(file, names, bad_row, newlines_in_cells=bad_row is None)
     return ds.dataset(file, format=kind).to_batches(columns=names, batch_size=ROWS)

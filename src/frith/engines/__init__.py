@@ -27,7 +27,14 @@ __all__ = [
 ]
 
 
-def open_table(source: Any, domain: Domain, y: Any = None, *, threads: int | None = None) -> Engine:
+def open_table(
+    source: Any,
+    domain: Domain,
+    y: Any = None,
+    *,
+    threads: int | None = None,
+    newlines_in_cells: bool = False,
+) -> Engine:
     """Open a DataFrame, an Arrow table, an array, or a path to Parquet, CSV or Feather files.
 
     Tables of a Spark cluster are opened as a Spark DataFrame or by a name such as
@@ -36,6 +43,9 @@ def open_table(source: Any, domain: Domain, y: Any = None, *, threads: int | Non
     Tables of a database are opened by a URL: "duckdb:///file.db?table=name" or
     "postgresql://user:password@host/database?table=name", also with `schema=`, or with `query=`
     for a SELECT (see `frith.engines.urls`).
+
+    Each line of a CSV file is one record. `newlines_in_cells=True` declares that quoted cells may
+    hold newlines; then the guarantee assumes that all quotes of the file are balanced.
 
     Names and types of the columns are checked here; no record is read before a curator asks.
     """
@@ -51,5 +61,5 @@ def open_table(source: Any, domain: Domain, y: Any = None, *, threads: int | Non
         engines = {"duckdb": DuckDBEngine, "postgresql": PostgresEngine}
         return engines[scheme_of(source)](source, domain, threads)
     if isinstance(source, str | Path):
-        return FileEngine(source, domain, threads)
+        return FileEngine(source, domain, threads, newlines_in_cells=newlines_in_cells)
     return MemoryEngine(source, domain, y, threads)

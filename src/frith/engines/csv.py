@@ -1,96 +1,225 @@
-"""CSV files, cut into rows in one way everywhere: cells are text and never guessed at."""
+"""CSV files, cut into records in one way everywhere: cells are text and never guessed at.
+
+A line is a record and is read by itself, whatever it holds. A quote protects the commas of its
+line, never the line's end: where one stays open, that line is lost and the next is a record again.
+Else one quote in one record would swallow the records after it.
+"""
 
 from __future__ import annotations
 
-import codecs
 import functools
+import io
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from frith._jit import compiled
+
 BLOCK = 2**24
-"""Arrow reads CSV in blocks of so many bytes, and no row may be longer than one."""
+"""Bytes read at a time; a line may be this long. A longer one is lost."""
+
+_HEADER = 2**20
+"""Bytes in which a file's header has to end."""
+
+_LARGEST = 8
+"""Blocks that Arrow may get at once: a line and a block, of bytes that read as four each."""
 
 Handler = Callable[[Any], str]
 """Told of a row with a wrong number of cells; what it returns is pyarrow's business."""
 
-_ENCODING = "frith_utf8"
-"""UTF-8 in which a byte that is none reads as the text \\xNN.
+_LOST = b"?"
+"""What a lost line reads as: one cell, which is a wrong number of them."""
 
-Arrow decodes a row with a wrong number of cells before it asks whether to skip it, and stops the
-pass where the row is no UTF-8.
-"""
+_COMMA, _QUOTE, _LF, _CR, _FILL = b',"\n\r?'
+
+_line_end = re.compile(rb"[\r\n]")
 
 
 def skip(row: Any) -> str:
     return "skip"
 
 
-def csv_names(file: str) -> list[str]:
-    """The columns of the first line, in order; a name may occur twice."""
-    with _open(file, pyarrow.csv.ConvertOptions(), skip) as reader:
+def csv_names(file: str, newlines_in_cells: bool = False) -> list[str]:
+    """The columns of the first line, in order; a name may occur twice. No record is looked at."""
+    with open(file, "rb") as opened:
+        header = _read_header(opened, newlines_in_cells)
+    with pyarrow.csv.open_csv(io.BytesIO(header)) as reader:
         return reader.schema.names
 
 
 def csv_batches(
-    file: str, names: Sequence[str], bad_row: Handler | None = skip
+    file: str,
+    names: Sequence[str],
+    bad_row: Handler | None = skip,
+    newlines_in_cells: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The named columns as bytes, an empty cell null. Without `bad_row` a bad row raises."""
+    """The named columns as bytes, an empty cell null. Without `bad_row` a bad row raises.
+
+    With `newlines_in_cells` a quote protects the ends of lines too, and a record is read by itself
+    only if all quotes are balanced and no record is as long as a block.
+    """
     convert = pyarrow.csv.ConvertOptions(
         include_columns=list(names),
         column_types={name: pa.binary() for name in names},
         null_values=[""],
         strings_can_be_null=True,
     )
-    with _open(file, convert, bad_row) as reader:
-        yield from reader
+    options = _options(bad_row, newlines_in_cells)
+    with open(file, "rb") as opened:
+        source = _Source(opened, newlines_in_cells)
+        with pyarrow.csv.open_csv(source, convert_options=convert, **options) as reader:
+            yield from reader
 
 
 def read_csv(file: str, column_types: dict[str, pa.DataType]) -> pa.Table:
     """The whole file, each column of the type its cells suggest unless one is given."""
     convert = pyarrow.csv.ConvertOptions(column_types=column_types)
-    with _source(file) as source:
-        return pyarrow.csv.read_csv(source, convert_options=convert, **_options(skip))
+    with open(file, "rb") as opened:
+        return pyarrow.csv.read_csv(_Source(opened), convert_options=convert, **_options(skip))
 
 
-def _open(
-    file: str, convert: pyarrow.csv.ConvertOptions, bad_row: Handler | None
-) -> pyarrow.csv.CSVStreamingReader:
-    return pyarrow.csv.open_csv(_source(file), convert_options=convert, **_options(bad_row))
-
-
-def _options(bad_row: Handler | None) -> dict[str, Any]:
+def _options(bad_row: Handler | None, newlines_in_cells: bool = False) -> dict[str, Any]:
     return {
         "parse_options": pyarrow.csv.ParseOptions(
-            newlines_in_values=True, invalid_row_handler=bad_row
+            newlines_in_values=newlines_in_cells, invalid_row_handler=bad_row
         ),
-        "read_options": pyarrow.csv.ReadOptions(block_size=BLOCK),
+        "read_options": pyarrow.csv.ReadOptions(block_size=_LARGEST * BLOCK),
     }
 
 
-def _source(file: str) -> Any:
-    """The decoded file; a header without an end of line is the empty table that it is.
+class _Source:
+    """A file as Arrow gets it: the header, then whole lines that are UTF-8.
 
-    Each stream has a decoder of its own. The `encoding` of Arrow's read options would share one
-    between all streams of a dataset, so that half a character from one ends up in another.
+    Arrow decodes a row with a wrong number of cells before it asks whether to skip it, and stops
+    the pass where the row is no UTF-8. So a byte that is none reads as the text \\xNN.
     """
-    with open(file, "rb") as opened:
-        line = opened.readline(BLOCK)
-    is_whole = not line or b"\n" in line or b"\r" in line or len(line) == BLOCK
-    raw = pa.OSFile(file) if is_whole else pa.BufferReader(line + b"\n")
-    return pa.transcoding_input_stream(raw, _ENCODING, "utf-8")
+
+    def __init__(self, file: BinaryIO, newlines_in_cells: bool = False):
+        self._file = file
+        self._parts = self._read(newlines_in_cells)
+
+    def read(self, size: int) -> bytes | bytearray:
+        return next(self._parts, b"")
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _read(self, newlines_in_cells: bool) -> Iterator[bytes | bytearray]:
+        yield _read_header(self._file, newlines_in_cells)
+        for lines in _whole_lines(self._file):
+            yield _as_utf8(lines if newlines_in_cells else _lose_open_lines(lines))
 
 
-def _find_codec(name: str) -> codecs.CodecInfo | None:
-    if name != _ENCODING:
-        return None
-    utf8 = codecs.lookup("utf-8")
-    lenient = functools.partial(utf8.incrementaldecoder, errors="backslashreplace")
-    return codecs.CodecInfo(
-        utf8.encode, utf8.decode, None, None, utf8.incrementalencoder, lenient, name
-    )
+def _read_header(file: BinaryIO, newlines_in_cells: bool) -> bytes:
+    """The first line that is not blank, in UTF-8; `file` is left where the records begin."""
+    start = file.read(_HEADER)
+    found = _header(newlines_in_cells).match(start)
+    if found is None or found.end() == _HEADER:
+        raise pa.ArrowInvalid("the header has a quote that is not closed, or is too long")
+    file.seek(found.end())
+    return bytes(_as_utf8(found[1] + b"\n"))
 
 
-codecs.register(_find_codec)
+@functools.cache
+def _header(newlines_in_cells: bool) -> re.Pattern[bytes]:
+    text = rb'[^"]*' if newlines_in_cells else rb'[^"\r\n]*'
+    quoted = rb'"' + text + rb'(?:""' + text + rb')*"(?!")'
+    cell = rb"(?:" + quoted + rb'|(?!"))[^,\r\n]*'
+    names = rb"(" + cell + rb"(?:," + cell + rb")*)"
+    return re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*" + names + rb"(?:\r\n|[\r\n]|\Z)")
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, many at a time; one that is longer than a block is lost."""
+    begun = b""  # a line whose end was not read yet, or the part of it that shows it is too long
+    for block in _blocks(file):
+        first = _line_end.search(block)
+        if first is None:
+            begun = (begun + block)[: BLOCK + 1]
+            continue
+        start, end = first.start(), 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
+        yield _lose_long(begun + block[:start]) + block[start:end]
+        begun = block[end:]
+    if begun:
+        yield _lose_long(begun) + b"\n"
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The file's bytes. Where CR LF lies across two blocks, CR is the end of the line.
+
+    Arrow takes a block for the end of the file if it holds nothing but the LF of such a pair.
+    """
+    after_cr = False
+    while block := file.read(BLOCK):
+        yield block.removeprefix(b"\n") if after_cr else block
+        after_cr = block.endswith(b"\r")
+
+
+def _lose_long(line: bytes) -> bytes:
+    return line if len(line) <= BLOCK else _LOST
+
+
+def _lose_open_lines(lines: bytes) -> bytes | bytearray:
+    """`lines`, with those lost in which a quote is not closed. All of them have an end."""
+    if b'"' not in lines:
+        return lines
+    kept = bytearray(lines)
+    _fill_open_lines(np.frombuffer(kept, dtype=np.uint8))
+    return kept
+
+
+def _as_utf8(lines: bytes | bytearray) -> bytes | bytearray:
+    if lines.isascii():
+        return lines
+    try:
+        lines.decode()
+    except UnicodeDecodeError:
+        return lines.decode(errors="backslashreplace").encode()
+    return lines
+
+
+@compiled
+def _fill_open_lines(data):  # type: ignore[no-untyped-def]
+    """Overwrite every line in which a quote is not closed. Every line has an end.
+
+    Cells are told apart as Arrow's parser does it: a quote counts at the start of a cell, two
+    within quotes are one of its text, and what follows the closing one is text up to the comma.
+    Most bytes are greater than all that matter, and unsigned places need no check for a negative.
+    """
+    one = np.uint64(1)
+    i = line = np.uint64(0)
+    while i < np.uint64(len(data)):
+        byte = data[i]
+        if byte == _QUOTE:
+            i = _end_of_quotes(data, i + one)
+            byte = data[i]
+            if byte != _QUOTE:
+                data[line:i] = _FILL
+        while byte > _COMMA or (byte != _COMMA and byte != _LF and byte != _CR):
+            i += one
+            byte = data[i]
+        i += one
+        if byte != _COMMA:
+            line = i
+
+
+@compiled
+def _end_of_quotes(data, i):  # type: ignore[no-untyped-def]
+    """Where the closing quote is, or the end of the line if there is none."""
+    one = np.uint64(1)
+    while True:
+        byte = data[i]
+        while byte > _QUOTE or (byte != _QUOTE and byte != _LF and byte != _CR):
+            i += one
+            byte = data[i]
+        if byte != _QUOTE or data[i + one] != _QUOTE:
+            return i
+        i += one + one

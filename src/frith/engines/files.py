@@ -31,20 +31,27 @@ class FileEngine(StreamEngine):
 
     The list of files, their sizes and times are pinned when the engine is opened; a pass that
     finds anything changed fails. CSV cells are read as text and never guessed at: an empty one is
-    missing, a row with a wrong number of cells is not counted.
+    missing. Each line of a CSV file is a record, read by itself; one with a wrong number of cells
+    or a quote that is not closed is not counted. With `newlines_in_cells` a quoted cell may go on
+    over several lines, and the guarantee assumes that all quotes are balanced.
     """
 
     def __init__(
-        self, path: str | Path, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS
+        self,
+        path: str | Path,
+        domain: Domain,
+        threads: int | None = None,
+        rows: int = BATCH_ROWS,
+        newlines_in_cells: bool = False,
     ):
         super().__init__(domain, threads, rows)
         self._files, self._kind = list_files(path)
         self._pins = self._look()
+        self._newlines = newlines_in_cells
         for file in self._files:
-            _check_schema(file, self._kind, domain)
+            _check_schema(file, self._kind, domain, newlines_in_cells)
         if self._kind == "csv":
-            most = f"{csv.BLOCK // 2**20} MB"
-            self.assumptions = (f"the CSV file's quotes are balanced and its rows under {most}",)
+            self.assumptions = (_assumption(newlines_in_cells),)
 
     def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """One pass over the raw records. Reader errors may quote a cell, so they are not shown."""
@@ -60,7 +67,7 @@ class FileEngine(StreamEngine):
 
     def _batches(self, file: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._kind == "csv":
-            yield from csv.csv_batches(file, columns)
+            yield from csv.csv_batches(file, columns, newlines_in_cells=self._newlines)
         elif self._kind == "feather":
             yield from ds.dataset(file, format="feather").to_batches(
                 columns=columns, batch_size=self._rows, batch_readahead=4, fragment_readahead=1
@@ -119,13 +126,13 @@ def _format_of(files: Sequence[str]) -> str:
     return formats.pop()
 
 
-def _check_schema(file: str, kind: str, domain: Domain) -> None:
+def _check_schema(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> None:
     """Names, types and footer are looked at before anything is asked or charged.
 
     Each file keeps its own types: one may hold text where another holds numbers.
     """
     try:
-        types = _schema(file, kind)
+        types = _schema(file, kind, newlines_in_cells)
     except (pa.ArrowException, OSError):
         raise SourceError(
             f"{file} is not a readable {kind} file; it may be cut off, or name a column twice"
@@ -138,14 +145,22 @@ def _check_schema(file: str, kind: str, domain: Domain) -> None:
             raise DataError(unreadable(name, types.field(places[0]).type))
 
 
-def _schema(file: str, kind: str) -> pa.Schema:
+def _schema(file: str, kind: str, newlines_in_cells: bool) -> pa.Schema:
     """Raises where a name occurs twice, even one that the domain leaves out."""
     if kind == "csv":
-        names = csv.csv_names(file)
+        names = csv.csv_names(file, newlines_in_cells)
         if len(set(names)) < len(names):
             raise pa.ArrowInvalid
         return pa.schema([(name, pa.binary()) for name in names])
     return ds.dataset(file, format=kind).schema
+
+
+def _assumption(newlines_in_cells: bool) -> str:
+    """What one person's record is in a CSV file."""
+    if newlines_in_cells:
+        most = f"{csv.BLOCK // 2**20} MB"
+        return f"the CSV file's quotes are balanced and its rows under {most}"
+    return "each line of the CSV file is one record"
 
 
 def _categorical_names(domain: Domain) -> list[str]:

@@ -56,7 +56,9 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : DataFrame, Arrow table, array, or what `frith.open_table` returned
-            Columns are taken by name where they have names, else in the domain's order.
+            Columns are taken by name where they have names, else in the domain's order. With a
+            domain, a row of a list that has not one cell for each attribute is a record of
+            missing values.
         y : labels, or None when the table has the domain's label column
         """
         _refuse(not_offered)
@@ -188,9 +190,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
         """Names and counts only: once there is a domain, no value of a record raises."""
         if not _is_table(X):
-            X = as_table(
-                X, len(domain.names)
-            )  # cell by cell: NumPy would read a list's cells by one another
+            X = as_table(X, len(domain.names))  # a list row by row, whatever its rows are
             if X.ndim != 2:
                 raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)

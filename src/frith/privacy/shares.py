@@ -17,13 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from frith.privacy.exact import float_at_least, float_root_at_least
+from frith.privacy.window import MAX_SCALE
 
 LEAST_SCALE = 2.0
 """Sums of discrete Gaussians narrower than this are too far from one."""
 MOST_SCALE = 10_000.0
 """Counts are drawn one unit at a time, so a wider share of Laplace noise would take too long."""
-MAX_SCALE = 2.0**50
-"""The widest noise of either kind: counts with it on them stay far inside 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
