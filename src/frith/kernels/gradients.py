@@ -47,7 +47,7 @@ def probability_of(score: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreColumn:
+class ScoreColumn(Rebuilt):
     """The score of every record: what its leaf in one more tree says, on top of an earlier column.
 
     A function of the record and of releases alone. `values` has one number a leaf, or one for

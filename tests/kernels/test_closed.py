@@ -1,0 +1,294 @@
+"""The closed set: foreign types are refused before anything is charged, and what is asked stays put."""
+
+import dataclasses
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from frith import Budget, Forest, Ledger, open_table
+from frith.curator import Curator
+from frith.errors import FormatError, OutsideWindow, QuestionError
+from frith.kernels import (
+    CHOICES,
+    KERNELS,
+    VIEWS,
+    AttributeChoice,
+    ConfusionCounts,
+    CorrectChoice,
+    CorrectCounts,
+    LabelChoice,
+    LeafCounts,
+    NodeCounts,
+    NodeSizes,
+    NodeSplits,
+    RecordCount,
+    SignsChoice,
+    SplitCounts,
+    SplitTables,
+    StepChoice,
+)
+from frith.kernels.criteria import EntropyMass, GiniMass
+from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
+from frith.kernels.label_gradients import LabelCells, LabelGradients
+from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplit, BinarySplits
+from frith.privacy.guarantee import Guarantee
+from frith.privacy.sources import OpenDPSource
+from frith.structure import Trees
+from frith.trees.additive import single_leaf
+from frith.trees.binary import ask_once
+from frith.trees.growing import Grower
+from tests.tables import small_domain, small_table
+
+DOMAIN = small_domain()
+LAYOUT = Layout(DOMAIN, mixed_cuts(DOMAIN))
+SPLITS = BinarySplits(LAYOUT)
+COLUMN = ScoreColumn(ask_once(DOMAIN, BinarySplit()), np.zeros(1, dtype=np.int32))
+VECTORS = ScoreColumn(ask_once(DOMAIN, BinarySplit()), np.zeros((1, 2), dtype=np.int32))
+
+
+def one_of_each():
+    """A question of every type that there is."""
+    trees = Grower(DOMAIN, 1, 4).trees()
+    level, allowed = Grower(DOMAIN, 2, 4).level([0, 1])
+    lone, _ = Grower(DOMAIN, 1, 4).level([0])
+    values = np.ones((1, 2))
+    forest = Forest(DOMAIN, trees, values, Guarantee(Fraction(1)), np.zeros(1))
+    scores = np.zeros((LAYOUT.n_bins, 2), dtype=np.int64)
+    correct = CorrectCounts(LAYOUT, (0,), np.zeros(2), scores, np.array([1, 2]))
+    gradients, vectors = GradientSums(LAYOUT, COLUMN, 0, 9), LabelGradients(LAYOUT, VECTORS)
+    leaves = LeafCounts(trees, DOMAIN)
+    return [
+        RecordCount(), leaves, level, correct, ConfusionCounts(forest), gradients,
+        CellSums(trees, COLUMN, DOMAIN), vectors, LabelCells(trees, VECTORS, DOMAIN),
+        SplitTables(level), NodeCounts(level), NodeSizes(level),
+        AttributeChoice(lone, (0, 2)), CorrectChoice(correct), LabelChoice(leaves),
+        NodeSplits(level, np.array([0, 1]), allowed, GiniMass()),
+        SignsChoice(vectors, SPLITS), StepChoice(gradients, SPLITS),
+    ]  # fmt: skip
+
+
+def ask(curator, question, share=Fraction(1, 2)):
+    if isinstance(question, NodeSplits):
+        return curator.choose_splits(question, share, "it")
+    if isinstance(question, SignsChoice):
+        return curator.choose_signs(question, share, "it")
+    if isinstance(question, CHOICES):
+        return curator.choose(question, share, "it")
+    return curator.noisy_counts(question, share, "it")
+
+
+def curator(tmp_path=None, epsilon=1):
+    ledger = tmp_path and Ledger.create(tmp_path / "budget.db", epsilon=epsilon)
+    return Curator(open_table(small_table(), DOMAIN), Budget.of(epsilon), ledger=ledger), ledger
+
+
+def test_every_type_of_the_closed_set_is_answered():
+    questions = one_of_each()
+    assert {type(q) for q in questions} == {*KERNELS, *VIEWS, *CHOICES}
+    for question in questions:
+        ask(curator()[0], question)
+
+
+@pytest.mark.parametrize("question", one_of_each(), ids=lambda q: type(q).__name__)
+def test_a_subclass_is_refused_and_nothing_is_charged(question, tmp_path, monkeypatch):
+    """The same fields in a type of one's own, which may add up or claim whatever it likes."""
+    made, ledger = curator(tmp_path)
+    monkeypatch.setattr(made._engine, "aggregate", lambda kernel: pytest.fail("records were read"))
+    own = type("Mine", (type(question),), {"l1": 1, "range_": 1})
+    foreign = object.__new__(own)
+    vars(foreign).update(vars(question))
+    with pytest.raises(QuestionError, match="Mine is none of frith's questions"):
+        ask(made, foreign)
+    assert (made.remaining_share, ledger.spent, made.guarantee.asked) == (1, 0, ())
+
+
+def test_a_foreign_kernel_inside_a_list_is_refused(tmp_path):
+    class Mine(LeafCounts):
+        l1 = 1
+
+    made, ledger = curator(tmp_path)
+    with pytest.raises(QuestionError, match="LabelChoice.kernel is a Mine"):
+        ask(made, LabelChoice(Mine(single_leaf(), DOMAIN)))
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_a_duck_is_refused(tmp_path):
+    class Duck:
+        kernel, range_, l1, l2_squared, shape = RecordCount(), 1, 1, 1, (1,)
+        attributes = derived = ()
+        seen = None
+
+        def __len__(self):
+            return 2
+
+        def scores(self, sums, scale=None):
+            self.seen = sums
+            return np.array([0, 10**6])
+
+        def add(self, batch, out):
+            out[0] += 10**9 * len(batch)
+
+    made, ledger = curator(tmp_path)
+    for answer in (made.choose, made.noisy_counts, made.choose_splits, made.choose_signs):
+        with pytest.raises(QuestionError, match="Duck"):
+            answer(Duck(), Fraction(1, 2), "it")
+    assert Duck.seen is None
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_a_criterion_of_ones_own_is_refused():
+    class Cheap(GiniMass):
+        range_ = 1
+
+    level, allowed = Grower(DOMAIN, 1, 4).level([0])
+    for by in (Cheap(), object()):
+        with pytest.raises(FormatError, match="no criterion"):
+            NodeSplits(level, np.array([0]), allowed, by)
+    for cap in (0, 1, 2**20 + 1, 3.5, True):
+        with pytest.raises(FormatError, match="cap"):
+            EntropyMass(cap)
+
+
+def test_a_question_about_another_domain_is_refused():
+    other = small_domain(records=3)
+    assert other != DOMAIN
+    ask(curator()[0], LeafCounts(single_leaf(), other))  # the codes are the same
+    wider = dataclasses.replace(DOMAIN, attributes=DOMAIN.attributes[:2])
+    made, _ = curator()
+    with pytest.raises(QuestionError, match="another domain"):
+        ask(made, LeafCounts(single_leaf(), wider))
+    assert made.remaining_share == 1
+
+
+def arrays_of(part, seen=()):
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, np.ndarray))
+        elif dataclasses.is_dataclass(value) and not isinstance(value, Forest):
+            yield from arrays_of(value)
+
+
+@pytest.mark.parametrize("question", one_of_each(), ids=lambda q: type(q).__name__)
+def test_no_array_of_a_question_can_be_written_to(question):
+    copies = (
+        [question]
+        if isinstance(question, CHOICES)
+        else [question, pickle.loads(pickle.dumps(question))]
+    )
+    for copy in copies:
+        for array in arrays_of(copy):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+    for array in arrays_of(question):
+        if array.size:
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)
+
+
+def test_what_is_changed_after_it_was_asked_changes_nothing():
+    asks = np.zeros((1, 3), dtype=bool)
+    level = SplitCounts(single_leaf(), LAYOUT, np.array([0]), asks)
+    assert level.most_asked == 0
+    asks[:] = True
+    assert level.most_asked == 0
+
+
+def test_the_noise_source_is_of_a_type_that_is_known():
+    class Nothing:
+        states = None
+
+        def perturb(self, sums, noise, threads):
+            return sums
+
+    table = open_table(small_table(), DOMAIN)
+    with pytest.raises(TypeError, match="NoiseSource"):
+        Curator(table, Budget.of(1), source=Nothing())
+    assert Curator(table, Budget.of(1), source=OpenDPSource()).guarantee.holds
+
+
+@pytest.mark.parametrize("share", [1, 0.5, Fraction(0), Fraction(-1, 2), None, "1"])
+def test_a_share_is_a_positive_fraction(share):
+    made, _ = curator()
+    with pytest.raises(QuestionError, match="positive Fraction"):
+        made.noisy_counts(RecordCount(), share, "it")
+    assert made.remaining_share == 1
+
+
+def test_a_question_outside_the_window_is_refused_and_nothing_is_charged(tmp_path):
+    made, ledger = curator(tmp_path)
+    for question in one_of_each():
+        if not isinstance(question, SignsChoice):  # which has a window of its own
+            with pytest.raises(OutsideWindow, match="nothing was charged"):
+                ask(made, question, Fraction(1, 10**13))
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+# -- structures ------------------------------------------------------------------------------------
+
+
+def trees_of(**change):
+    """A root that asks for the color, and its three leaves."""
+    whole = {"roots": [0], "attribute": [0, -1, -1, -1], "cut": [-1] * 4, "sets": []}
+    whole["first_child"] = [1, -1, -1, -1]
+    return whole | change
+
+
+def test_the_structure_itself_is_legal():
+    assert Trees.from_json(trees_of(), DOMAIN).n_trees == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"attribute": [0, -2, -1, -1]}, "leaf that asks"),
+        ({"first_child": [1, 2, -1, -1]}, "leaf with children"),
+        ({"first_child": [1, 2_000_000_000, -1, -1]}, "leaf with children"),
+        ({"cut": [-1, 0, -1, -1]}, "leaf that asks"),
+        ({"cut": [-1, -2, -1, -1]}, "leaf that asks"),
+        ({"attribute": [7, -1, -1, -1]}, "does not have"),
+        ({"cut": [3, -1, -1, -1]}, "categorical"),
+        ({"cut": [-2, -1, -1, -1]}, "set that it does not have"),
+        ({"cut": [-(2**31), -1, -1, -1]}, "set that it does not have"),
+        ({"first_child": [0, -1, -1, -1]}, "out of place"),
+        ({"first_child": [2, -1, -1, -1]}, "out of place"),
+        ({"first_child": [2**31 - 1, -1, -1, -1]}, "out of place"),
+        ({"roots": [0, 0]}, "two paths"),
+        ({"roots": [0, 1]}, "two paths"),
+        ({"roots": [1]}, "two paths"),
+        (
+            {"attribute": [0] + [-1] * 4, "cut": [-1] * 5, "first_child": [1] + [-1] * 4},
+            "no path",
+        ),
+        ({"roots": []}, "no tree"),
+        ({"roots": [4]}, "without a root"),
+        ({"roots": [-1]}, "without a root"),
+        ({"roots": [0.0]}, "whole numbers"),
+        ({"roots": [True]}, "whole numbers"),
+        ({"roots": ["0"]}, "whole numbers"),
+        ({"roots": [2**40]}, "too large"),
+        ({"roots": [[0]]}, "whole numbers"),
+        ({"attribute": [0, -1, -1]}, "differ in length"),
+        ({"more": []}, "nothing else"),
+        ({"sets": [[9]]}, "values that are none"),
+        ({"sets": 3}, "list of lists"),
+    ],
+    ids=str,
+)
+def test_the_strict_reader_refuses(change, words):
+    with pytest.raises(FormatError, match=words):
+        Trees.from_json(trees_of(**change), DOMAIN)
+
+
+def test_cuts_are_those_of_their_attribute():
+    number = {"attribute": [2, -1, -1], "first_child": [1, -1, -1]}
+    for cut in (0, 1, 17):
+        Trees.from_json(trees_of(**number, cut=[cut, -1, -1]), DOMAIN)
+    for cut in (18, 2**31 - 1):
+        with pytest.raises(FormatError, match="cut that its attribute does not have"):
+            Trees.from_json(trees_of(**number, cut=[cut, -1, -1]), DOMAIN)
