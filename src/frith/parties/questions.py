@@ -7,13 +7,15 @@ do to the answer, before anything is charged.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from frith.domain import Domain
-from frith.errors import FormatError
+from frith.errors import FormatError, TooManyCells
 from frith.kernels import (
+    MAX_CELLS,
     LeafCounts,
     NodeCounts,
     NodeSizes,
@@ -21,6 +23,7 @@ from frith.kernels import (
     RecordCount,
     SplitCounts,
     SplitTables,
+    base_of,
     check_question,
 )
 from frith.kernels.layout import Layout
@@ -55,10 +58,12 @@ def question_to_json(kernel: Question) -> dict[str, Any]:
     )
 
 
-def question_from_json(data: Any, domain: Domain) -> Question:
+def question_from_json(data: Any, domain: Domain, most_cells: int = MAX_CELLS) -> Question:
     """The strict reader: a question over this domain, measured; `FormatError` or `QuestionError`."""
     question = _read(data, domain)
     check_question(question, domain, "a question from outside")
+    if (cells := math.prod(base_of(question).shape)) > most_cells:
+        raise TooManyCells(f"the question has {cells:,} cells, and at most {most_cells:,} travel")
     check_measured(question, domain)
     return question
 

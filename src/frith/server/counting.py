@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from frith.curator import Curator
+from frith.curator import Curator, noise_of
 from frith.domain import Domain
 from frith.kernels import Question
 from frith.parties.binding import terms_of
@@ -19,6 +18,7 @@ from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_from_json, question_to_json
 from frith.parties.structure import read_json
 from frith.privacy.budget import Budget
+from frith.privacy.window import check_question
 from frith.server import jobs
 from frith.server.problems import Problem
 from frith.server.requests import COUNT, TIMING, Asked
@@ -55,20 +55,20 @@ def ask_to_count(
     if fingerprint != domain.fingerprint:
         raise Problem("conflict", "this table has another domain than the one asked about")
     try:
-        kernel = question_from_json(question, domain)
+        kernel = question_from_json(question, domain, _MOST_CELLS)
         plain = question_to_json(kernel)
         if plain != question:
             raise ValueError("the question says more than it asks")
         told = None if round is None else Round.from_json(round).to_json()
         details = {"question": plain, "columns": list(domain.names), "round": told}
         asked = Asked(COUNT, budget, details)
+        noise = noise_of(kernel, domain, budget.total, budget.unit)
+        check_question(budget.total, budget.unit, noise.scale, _PURPOSE)
         masking = _masking(asked, settings)
         if masking is not None:
             masking.check(kernel, domain, budget, _WHOLE)
     except ValueError as error:
         raise Problem("invalid", str(error)) from None
-    if math.prod(kernel.shape) > _MOST_CELLS:
-        raise Problem("invalid", f"a question has at most {_MOST_CELLS:,} cells here")
     return asked
 
 

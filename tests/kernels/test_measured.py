@@ -1,0 +1,207 @@
+"""Sensitivity measured: every type of question, over structures nobody would grow, record by record."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frith import Categorical, Domain
+from frith.encoding import Batch
+from frith.errors import QuestionError
+from frith.kernels import (
+    CHOICES,
+    KERNELS,
+    VIEWS,
+    AttributeChoice,
+    ConfusionCounts,
+    CorrectChoice,
+    CorrectCounts,
+    LabelChoice,
+    LeafCounts,
+    NodeCounts,
+    NodeSizes,
+    NodeSplits,
+    RecordCount,
+    SignsChoice,
+    SplitCounts,
+    SplitTables,
+    StepChoice,
+    add_batch,
+    measuring,
+)
+from frith.kernels.criteria import EntropyMass, GiniMass, MaxMass
+from frith.kernels.gradients import UNIT, CellSums, GradientSums, ScoreColumn
+from frith.kernels.label_gradients import LabelCells, LabelGradients
+from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.measuring import check_measured, moved_by
+from frith.kernels.splits import BinarySplits
+from frith.privacy.mechanisms import PrivateChoice
+from frith.trees.additive import single_leaf
+from frith.trees.growing import Grower
+from frith.trees.random import grow_random_trees
+from tests.strategies import domains, examples, forest_over, lone, trees
+
+TYPES = (*KERNELS, *VIEWS, *CHOICES)
+TWO = (GradientSums, CellSums, StepChoice)
+
+
+@st.composite
+def questions(draw, kind):
+    """A question of a type, with everything in it drawn: trees, nodes, cuts, scores, weights."""
+    domain = draw(domains(most=3))
+    count = 2 if kind in TWO else draw(st.integers(1, 4))
+    labels = Categorical(domain.label.name, tuple("abcd"[:count]))
+    domain = replace(domain, label=labels, person=None)
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    cuts = draw(st.sampled_from([mixed_cuts(domain), equal_width_cuts(domain, 3)]))
+    return domain, make(kind, domain, Layout(domain, cuts), draw(trees(domain)), rng), rng
+
+
+def make(kind, domain, layout, several, rng):
+    one = lone(several, 0, domain)
+    if kind is RecordCount:
+        return RecordCount()
+    if kind is LeafCounts:
+        return LeafCounts(several, domain)
+    if kind is ConfusionCounts:
+        return ConfusionCounts(forest_over(domain, several, "shares", 3))
+    if kind is LabelChoice:
+        return LabelChoice(LeafCounts(single_leaf(), domain))
+    if kind in (CorrectCounts, CorrectChoice):
+        asked = tuple(a for a in range(len(domain.attributes)) if rng.random() < 0.7)
+        sizes = [(domain.n_labels,), (layout.n_bins, domain.n_labels), (3,)]
+        counts = CorrectCounts(layout, asked, *(rng.integers(-9, 9, size) for size in sizes))
+        return counts if kind is CorrectCounts else CorrectChoice(counts)
+    if kind is AttributeChoice:
+        asks = np.ones((1, len(domain.attributes)), dtype=bool)
+        level = SplitCounts(single_leaf(), layout, np.zeros(1), asks)
+        return AttributeChoice(level, tuple(range(len(domain.attributes))))
+    if kind in (SplitCounts, SplitTables, NodeCounts, NodeSizes, NodeSplits):
+        nodes = rng.permutation(several.leaves)[: rng.integers(1, len(several.leaves) + 1)]
+        asks = rng.random((len(nodes), len(domain.attributes))) < 0.6
+        level = SplitCounts(several, layout, nodes, asks)
+        if kind is NodeSplits:
+            places = np.arange(len(nodes))
+            allowed = np.ones((len(nodes), layout.n_candidates), dtype=bool)
+            by = [GiniMass(), EntropyMass(int(rng.integers(2, 40))), MaxMass()][rng.integers(3)]
+            return NodeSplits(level, places, allowed, by)
+        return level if kind is SplitCounts else kind(level)
+    n_scores = () if kind in TWO else (domain.n_labels,)
+    values = rng.integers(-(2**20), 2**20, (len(one.leaves), *n_scores))
+    column = ScoreColumn(one, values)
+    reach, clip = int(rng.integers(0, 2**20)), int(rng.integers(1, UNIT + 1))
+    made = {
+        GradientSums: lambda: GradientSums(layout, column, reach, clip),
+        LabelGradients: lambda: LabelGradients(layout, column),
+        CellSums: lambda: CellSums(one, column, domain),
+        LabelCells: lambda: LabelCells(one, column, domain),
+        StepChoice: lambda: StepChoice(make(GradientSums, domain, layout, several, rng),
+                                       BinarySplits(layout), 1.5),
+        SignsChoice: lambda: SignsChoice(LabelGradients(layout, column), BinarySplits(layout)),
+    }  # fmt: skip
+    return made[kind]()
+
+
+def records_of(domain, count, rng):
+    """Batches of one record each."""
+    sizes = [a.size for a in domain.attributes]
+    for _ in range(count):
+        codes = np.array([[rng.integers(s) for s in sizes]], dtype=domain.code_type)
+        yield Batch(codes, rng.integers(0, domain.n_labels, 1).astype(domain.label_type))
+
+
+def sums_of(kernel, batches):
+    out = np.zeros(kernel.shape, dtype=np.int64)
+    for batch in batches:
+        add_batch(kernel, batch, out)
+    return out
+
+
+@pytest.mark.parametrize("kind", TYPES[: len(KERNELS) + len(VIEWS)], ids=lambda k: k.__name__)
+@examples(12)
+@given(st.data())
+def test_no_record_moves_an_answer_further_than_is_stated(kind, data):
+    domain, question, rng = data.draw(questions(kind))
+    assert type(question) is kind
+    for record in records_of(domain, 30, rng):
+        l1, l2_squared = moved_by(question, record)
+        assert l1 <= question.l1
+        assert l2_squared <= question.l2_squared
+    if question.l1:
+        check_measured(question, domain)
+
+
+@pytest.mark.parametrize("kind", TYPES[len(KERNELS) + len(VIEWS) :], ids=lambda k: k.__name__)
+@examples(12)
+@given(st.data())
+def test_no_unit_moves_scores_further_apart_than_their_range(kind, data):
+    """On tables of every size: masses are not linear, and a unit may have several records."""
+    domain, question, rng = data.draw(questions(kind))
+    assert type(question) is kind
+    records = list(records_of(domain, 60, rng))
+    for size, m in ((0, 1), (3, 1), (40, 1), (12, 4)):
+        base = sums_of(question.kernel, records[:size])
+        base = base * int(rng.choice([1, 2**10, 2**33]))
+        unit = sums_of(question.kernel, records[50 : 50 + m])
+        before, after = question.scores(base), question.scores(base + unit)
+        if kind is SignsChoice:
+            assert np.abs(after - before).sum(axis=1).max() <= m * question.reach
+        elif kind is NodeSplits:
+            spread = sum(int(c.max() - c.min()) for c in map(np.subtract, after, before))
+            assert spread <= m * question.range_ * question.n_trees
+        else:
+            choice = PrivateChoice(Fraction(1, 3), question.range_)
+            weights = question.weights.tolist()
+            change = [
+                a - b
+                for a, b in zip(
+                    choice.weighed(after.tolist(), weights),
+                    choice.weighed(before.tolist(), weights),
+                    strict=True,
+                )
+            ]
+            assert max(change) - min(change) <= m * question.range_
+
+
+def test_a_question_that_understates_itself_is_found():
+    """The measurement can fail: a kernel that says 1 and moves by the number of its trees."""
+
+    class Cheap(LeafCounts):
+        l1 = l2_squared = 1
+
+    domain = forest_domain()
+    made = Cheap(grown(domain), domain)
+    assert made.trees.n_trees == 3
+    with pytest.raises(QuestionError, match="moves this question by 3, and it states 1"):
+        check_measured(made, domain)
+
+
+def test_records_are_aimed_at_leaves_that_chance_would_miss():
+    """One leaf of a deep tree, open: a random record is there once in thousands."""
+    domain = forest_domain()
+    level = deep_level(domain)
+    hits = [moved_by(level, record)[0] for record in measuring.hostile_records(level, domain, 64)]
+    assert max(hits) == 2
+    assert sum(h > 0 for h in hits) >= 5
+
+
+def forest_domain():
+    attributes = [Categorical(f"a{i}", tuple("abcdefgh")) for i in range(5)]
+    return Domain(attributes, Categorical("label", ("0", "1")))
+
+
+def grown(domain):
+    return grow_random_trees(domain, 3, 2, np.random.default_rng(0))
+
+
+def deep_level(domain):
+    """A path of five splits; of its leaves, the deepest eight are open and ask one attribute."""
+    grower, node = Grower(domain, 1, 2), 0
+    for attribute in range(4):
+        node = grower.split(node, attribute)[3]
+    leaves = np.array(grower.split(node, 4))
+    asks = np.eye(5, dtype=bool)[[0] * len(leaves)]
+    return SplitCounts(grower.trees(), grower.layout, leaves, asks)
