@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from frith import Budget, BudgetExceeded, Categorical, Domain, Ledger, Person, open_table
-from frith.curator import Curator, noise_share
+from frith.curator import Curator, noise_of, noise_share
 from frith.errors import FormatError, TooManyCells
 from frith.kernels import LabelChoice, LeafCounts, NodeSplits, RecordCount, StepChoice
 from frith.kernels.criteria import MaxMass
@@ -98,7 +98,7 @@ def test_noise_is_drawn_for_every_cell_also_of_an_empty_table():
     curator = Curator(table, Budget.of(40))
     release = curator.noisy_counts(kernel, Fraction(1), "leaves")
     assert release.values.shape == kernel.shape
-    noise = curator._noise(kernel, Fraction(1))
+    noise = noise_of(kernel, table.domain, Fraction(40), "epsilon")
     assert fits_law(release.values.ravel(), noise.log_law)
     assert release.variance == pytest.approx(noise.variance)
 

@@ -1,14 +1,11 @@
 """What a round is bound to: all that a share of noise depends on, worked out by each party itself."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from frith.gradients import CellSums, GradientSums, ScoreColumn
-from frith.label_gradients import LabelGradients
-from frith.layout import Layout, equal_width_cuts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +22,9 @@ from frith.kernels import (
     SplitCounts,
     SplitTables,
 )
+from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
+from frith.kernels.label_gradients import LabelGradients
+from frith.kernels.layout import Layout, equal_width_cuts
 from frith.learners import RandomDecisionForestClassifier
 from frith.parties import LocalParty, MergeError, SecureSum
 from frith.parties.binding import Terms, hash_kernel, terms_of
@@ -199,6 +199,11 @@ def column(value=1, before=None):
     return ScoreColumn(tree, np.full(len(tree.leaves), value, dtype=np.int32), before)
 
 
+def vectors(value):
+    tree = grown(0, trees=1)
+    return ScoreColumn(tree, np.full((len(tree.leaves), 2), value, dtype=np.int32))
+
+
 def cells(value):
     return CellSums(grown(0, trees=1), column(value), DOMAIN)
 
@@ -235,10 +240,10 @@ def kernels():
         GradientSums(LAYOUT, column(1, column(2)), 1, 2),
         GradientSums(LAYOUT, column(2, column(1)), 1, 2),
         GradientSums(other_cuts, column(), 1, 2),
-        LabelGradients(LAYOUT, column()),
+        LabelGradients(LAYOUT, vectors(1)), LabelGradients(LAYOUT, vectors(2)),
         cells(1), cells(2),
         correct(), correct(asked=(0,)), correct(start=np.ones(2, dtype=np.int64)),
-        correct(factors=np.arange(4)), correct(factors=np.arange(3).astype(np.int32)),
+        correct(factors=np.arange(4)), correct(factors=np.arange(1, 4)),
         ConfusionCounts(forest(0)), ConfusionCounts(forest(1)),
     ]  # fmt: skip
 
@@ -256,8 +261,15 @@ def test_a_long_row_of_columns_is_walked():
     assert hash_kernel(GradientSums(LAYOUT, last, 1, 2))
 
 
+@dataclass(frozen=True)
+class Anything:
+    """What holds a field that nothing checks."""
+
+    field: object
+
+
 def walk(value):
-    return hash_kernel(correct(asked=value))
+    return hash_kernel(Anything(value))
 
 
 texts = st.text(max_size=4) | st.sampled_from(["int", "tuple", "\0", '"', "1"])

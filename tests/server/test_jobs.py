@@ -182,7 +182,7 @@ def test_a_job_is_given_up_after_so_many_attempts_and_its_charge_is_kept(house):
         house.clock.move(seconds=61)
     lab = Lab()
     assert attempt(house, lab) == "lived"
-    assert lab.curators == []
+    assert lab.journals == []
     last = house.analyst.job(job)
     assert (last["state"], last["problem"]) == ("failed", FAILED)
     assert house.spent(house.own) == (1, 0)

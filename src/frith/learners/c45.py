@@ -103,8 +103,8 @@ def _as_published(
         labels = curator.exact_counts(NodeCounts(level))
         exact |= dict(zip(open_nodes, labels, strict=True))
         ratios = gain_ratio(tables.values, level.layout)
-        open_nodes = []
-        for place, node in enumerate(open_nodes):
+        nodes, open_nodes = open_nodes, []
+        for place, node in enumerate(nodes):
             mixed = np.sum(labels[place] > 0) > 1 and labels[place].sum() > min_support
             if mixed and allowed[place].any():
                 options = np.flatnonzero(allowed[place])
