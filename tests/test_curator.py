@@ -1,3 +1,5 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -206,6 +208,39 @@ def test_masked_sums_of_too_many_cells_or_shared_nodes_are_refused_before_they_a
     with pytest.raises(TooManyCells, match="at most 10"):
         curator.masked_counts(kernel, Fraction(1), "labels", Plain())
     assert (curator.remaining_share, curator.guarantee.asked) == (1, ())
+
+
+def test_threads_that_share_a_curator_are_answered_from_their_own_sums(engine):
+    """Sums of another question would be hidden by noise of the wrong scale."""
+    curator, summed, others = (
+        Curator(engine, Budget.of("inf")),
+        engine.aggregate,
+        leaf_kernel(engine),
+    )
+    exact = [summed(RecordCount()), summed(others)]
+    between = threading.Barrier(2, timeout=10)
+
+    class Slots(Curator):
+        @property
+        def _last(self):
+            return self.__dict__["last"]
+
+        @_last.setter
+        def _last(self, value):
+            self.__dict__["last"] = value
+            if value is not None:
+                between.wait()  # both have written before either goes on
+
+    curator.__dict__["last"] = curator.__dict__.pop("_last")
+    curator.__class__ = Slots
+    with ThreadPoolExecutor(2) as pool:
+        asked = [
+            pool.submit(curator.noisy_counts, question, Fraction(1, 2), "it")
+            for question in (RecordCount(), others)
+        ]
+        answers = [a.result().values for a in asked]
+    for answer, sums in zip(answers, exact, strict=True):
+        np.testing.assert_array_equal(answer, sums)
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])

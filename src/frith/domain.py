@@ -259,9 +259,9 @@ class Domain:
         if not self.attributes:
             raise DomainError("a domain needs at least one attribute")
         for attribute in self.attributes:
-            if not isinstance(attribute, Attribute):
+            if type(attribute) not in (Categorical, Numeric):  # another may count other codes
                 raise DomainError(f"an attribute is Categorical or Numeric, not {attribute!r}")
-        if not isinstance(self.label, Categorical):
+        if type(self.label) is not Categorical:
             raise DomainError(f"the label is Categorical, not {self.label!r}")
         if not isinstance(self.person, Person | None):
             raise DomainError(f"the person is a Person, not {self.person!r}")

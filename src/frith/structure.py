@@ -168,6 +168,10 @@ class Trees(Rebuilt):
         first, widths = self.first_child[inner].astype(np.int64), self.widths(domain)[inner]
         if np.any(first <= np.flatnonzero(inner)) or np.any(first + widths > self.n_nodes):
             raise FormatError("the forest has a node whose children are out of place")
+        if (
+            int(widths.sum(dtype=np.int64)) + self.n_trees > self.n_nodes
+        ):  # before naming each child
+            raise FormatError("the forest has a node that two paths reach; no tree has one")
         above = np.repeat(first - np.cumsum(widths) + widths, widths)
         reached = np.concatenate([self.roots, above + np.arange(len(above))])
         times = np.bincount(reached, minlength=self.n_nodes)

@@ -99,3 +99,10 @@ def test_a_servers_forests_give_away_no_more_about_canaries_than_they_were_charg
     assert not audit_forest(kept, canaries, inside, Budget.of(1)).failed
     assert audit_forest(loose, canaries, inside, Budget.of(20)).loss > 3
     assert audit_forest(loose, canaries, inside, Budget.of(1)).failed  # were 1 all it was charged
+
+
+def test_without_canaries_nothing_was_checked():
+    subject, (domain, canaries) = next(iter(SUBJECTS.values())), canary_world(4)
+    _, forest = subject.fit(subject.open(canaries, domain), BUDGETS["pure"])
+    none = audit_forest(forest, canaries.iloc[:0], np.zeros(0, dtype=bool), BUDGETS["pure"])
+    assert none.status == "not checked"

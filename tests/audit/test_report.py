@@ -48,6 +48,7 @@ def test_a_rung_that_checked_nothing_did_not_pass():
     assert not Report("x", Budget.of(1), "quick", (fine, nothing)).passed
     part = Outcome("x", "a part of it", "passed", "")
     assert Report("x", Budget.of(1), "quick", (fine, nothing, part)).passed
+    assert not Report("x", Budget.of(1), "quick", ()).passed
 
 
 def test_the_page_stands_alone_and_shows_text_as_text():

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from frith.audit.samplers import FALSE_FAILURE, audit_samplers, audit_sources, p_value
+from frith.audit.samplers import (
+    FALSE_FAILURE,
+    Fit,
+    _outcome,
+    audit_samplers,
+    audit_sources,
+    p_value,
+)
 from frith.audit.sizes import QUICK
 from frith.privacy.mechanisms import DiscreteLaplace
 from tests.audit.subjects import BUDGETS, SMALL
@@ -50,3 +57,8 @@ def test_p_values_of_the_right_law_are_spread_evenly():
     rng, law = np.random.default_rng(0), np.array([0.5, 0.3, 0.15, 0.05])
     found = np.array([p_value(rng.multinomial(2_000, law), law) for _ in range(400)])
     assert abs(np.mean(found < 0.1) - 0.1) < np.sqrt(np.log(2 / 1e-9) / (2 * 400))
+
+
+def test_without_draws_nothing_was_checked():
+    assert _outcome("x", []).status == "not checked"
+    assert _outcome("x", [Fit("fine", 0.5), Fit("no number", np.nan)]).failed

@@ -12,6 +12,8 @@ from frith.audit.laws import log_law, log_probability, n_options
 from frith.audit.loss import delta_of
 from frith.audit.sizes import QUICK
 from frith.audit.small_world import (
+    Compared,
+    Worst,
     all_paths,
     as_frame,
     audit_small_world,
@@ -106,3 +108,11 @@ def test_small_tables_have_all_their_neighbors_among_them():
         assert all(less in known and len(less) == len(t) - 1 for t, less in pairs)
         frame = as_frame(((0, 1), (0, 1)) if person else ((0,), (1,)), domain)
         assert len(frame) == (4 if person else 2)
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS.keys())
+def test_a_loss_that_is_no_number_does_not_pass(budget):
+    worst, nothing = Worst(budget), np.full(2, -np.inf)
+    with np.errstate(invalid="ignore"):
+        worst.add(Compared(nothing, nothing, np.zeros(2), [[], []]), "a table", "one less")
+    assert worst.outcome(next(iter(SMALL.values()))).failed

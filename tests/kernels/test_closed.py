@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from copy import deepcopy
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from frith import Budget, Forest, Ledger, open_table
 from frith.curator import Curator
-from frith.errors import FormatError, OutsideWindow, QuestionError
+from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
 from frith.kernels import (
     CHOICES,
     KERNELS,
@@ -176,11 +177,7 @@ def arrays_of(part, seen=()):
 
 @pytest.mark.parametrize("question", one_of_each(), ids=lambda q: type(q).__name__)
 def test_no_array_of_a_question_can_be_written_to(question):
-    copies = (
-        [question]
-        if isinstance(question, CHOICES)
-        else [question, pickle.loads(pickle.dumps(question))]
-    )
+    copies = [question, deepcopy(question), pickle.loads(pickle.dumps(question))]
     for copy in copies:
         for array in arrays_of(copy):
             with pytest.raises(ValueError, match="read-only"):
@@ -292,3 +289,77 @@ def test_cuts_are_those_of_their_attribute():
     for cut in (18, 2**31 - 1):
         with pytest.raises(FormatError, match="cut that its attribute does not have"):
             Trees.from_json(trees_of(**number, cut=[cut, -1, -1]), DOMAIN)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_another_domain_is_refused(view, tmp_path):
+    """Its layout has other bins than the table has codes for."""
+    domain = dataclasses.replace(DOMAIN, attributes=DOMAIN.attributes[:1])
+    level, _ = Grower(domain, 1, 4).level([0])
+    made, ledger = curator(tmp_path)
+    with pytest.raises(QuestionError, match="another domain"):
+        ask(made, view(level))
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_a_choice_by_the_sums_of_another_kernel_is_refused_before_it_is_charged(tmp_path):
+    gradients, vectors = GradientSums(LAYOUT, COLUMN, 0, 9), LabelGradients(LAYOUT, VECTORS)
+    lone, _ = Grower(DOMAIN, 1, 4).level([0])
+    made, ledger = curator(tmp_path)
+    for question in (
+        StepChoice(vectors, SPLITS),
+        SignsChoice(gradients, SPLITS),
+        LabelChoice(lone),
+    ):
+        with pytest.raises(QuestionError, match="is no question about"):
+            ask(made, question)
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_parts_of_parts_are_of_exact_types_too(tmp_path):
+    class Column(ScoreColumn):
+        pass
+
+    class Forked(Trees):
+        pass
+
+    class Nominal(type(DOMAIN.attributes[0])):
+        branches = 1
+
+    class Five(int):
+        def __eq__(self, other):
+            return other == 0
+
+        def __hash__(self):
+            return hash(0)
+
+    tree, values = COLUMN.tree, COLUMN.values
+    forked = Forked(tree.roots, tree.attribute, tree.cut, tree.first_child)
+    for column in (Column(tree, values), ScoreColumn(forked, values)):
+        with pytest.raises(FormatError, match="others like it"):
+            GradientSums(LAYOUT, ScoreColumn(tree, values, column), 0, 9)
+    first = vars(DOMAIN.attributes[0])
+    fields = {f.name: first[f.name] for f in dataclasses.fields(DOMAIN.attributes[0])}
+    with pytest.raises(DomainError, match="Categorical or Numeric"):
+        dataclasses.replace(DOMAIN, attributes=(Nominal(**fields), *DOMAIN.attributes[1:]))
+    lone, _ = Grower(DOMAIN, 1, 4).level([0])
+    with pytest.raises(FormatError, match="some of the domain's"):
+        AttributeChoice(lone, (Five(5_000),))
+    scores = np.zeros((LAYOUT.n_bins, 2), dtype=np.int64)
+    with pytest.raises(FormatError, match="attributes of the domain"):
+        CorrectCounts(LAYOUT, (Five(5_000),), np.zeros(2), scores, np.array([1]))
+    forest = Forest(DOMAIN, forked, np.ones((1, 2)), Guarantee(Fraction(1)), np.zeros(1))
+    made, ledger = curator(tmp_path)
+    with pytest.raises(QuestionError, match="the forest's trees"):
+        ask(made, ConfusionCounts(forest))
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_a_share_has_one_price_alone(tmp_path):
+    class Cheaper(Fraction):
+        pass
+
+    made, ledger = curator(tmp_path)
+    with pytest.raises(QuestionError, match="a positive Fraction"):
+        ask(made, RecordCount(), Cheaper(1, 2))
+    assert (made.remaining_share, ledger.spent) == (1, 0)

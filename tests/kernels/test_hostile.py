@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from frith import Forest
-from frith.errors import FrithError
+from frith import Categorical, Domain, Forest, Numeric
+from frith.errors import FormatError, FrithError, TooManyCells
 from frith.kernels.closed import base_of
 from frith.parties.questions import question_from_json, question_to_json
 from tests import hostile
@@ -110,3 +111,57 @@ def test_no_loop_leaves_its_arrays(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "bounds are checked" in done.stdout
     assert int(done.stdout.split()[-3]) > 10
+
+
+WIDE = Domain(
+    [Categorical("many", tuple(range(10_000))), Numeric("number", 0, 1, cells=65_535)],
+    Categorical("label", ("0", "1")),
+)
+
+
+def leaves_question(attribute, cut, first_child):
+    arrays = {"roots": [0], "attribute": attribute, "cut": cut, "first_child": first_child}
+    return {"kind": "leaves", "trees": arrays | {"sets": []}}
+
+
+def chain(depth):
+    """One path of this many cuts, each with a leaf on its left."""
+    inner, leaf = [1, 1, 1], [-1, -1, -1]
+    attribute, cut, first = (
+        np.array([inner, leaf] * depth + [leaf])[:, i].tolist() for i in range(3)
+    )
+    first[: 2 * depth : 2] = range(1, 2 * depth, 2)
+    return leaves_question(attribute, cut, first)
+
+
+def test_children_are_counted_before_room_is_made_for_them():
+    """Ten thousand children for each of many nodes, all of them the same: 4 GB, had each been named."""
+    inner, leaves = 2_000, 10_000
+    parents = [inner] * inner
+    question = leaves_question(
+        [0] * inner + [-1] * leaves, [-1] * (inner + leaves), parents + [-1] * leaves
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="two paths"):
+            question_from_json(question, WIDE)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_path_is_measured_in_a_moment():
+    """As long as a body of a megabyte can make it."""
+    question_from_json(chain(10), WIDE)  # loops are compiled here
+    document, start = chain(40_000), time.perf_counter()
+    assert question_from_json(document, WIDE).l1 == 1
+    assert time.perf_counter() - start < 2
+
+
+def test_open_nodes_are_counted_before_room_is_made_for_what_they_ask(monkeypatch):
+    """One node named often: that it is named twice is found out only after the room is made."""
+    monkeypatch.setattr("frith.parties.questions.MAX_CELLS", 100)
+    level = {"kind": "level", "view": "sizes", "trees": leaves_question([-1], [-1], [-1])["trees"]}
+    level |= {"cuts": [[], []], "open_nodes": [0] * 51, "asks": [[]] * 51}
+    with pytest.raises(TooManyCells, match="at most 100 cells"):
+        question_from_json(level, WIDE)

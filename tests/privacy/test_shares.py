@@ -307,6 +307,14 @@ def test_an_exponential_event_happens_as_often_as_it_should(g):
     assert abs(happened - (1 - g / 4)) > TOLERANCE  # nor by some other falling function
 
 
+def test_what_cannot_happen_takes_no_time(monkeypatch):
+    """The window lets an epsilon be a billion, and each of its units is a draw of its own."""
+    rounds, draw = [], polya._happens_exp_small
+    monkeypatch.setattr(polya, "_happens_exp_small", lambda g, n: (rounds.append(n), draw(g, n))[1])
+    assert not polya.happens_exp(Fraction(10**9), 5).any()
+    assert len(rounds) < 1_000
+
+
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 1000])
 def test_whole_numbers_below_a_bound_are_drawn_evenly(bound):
     drawn = polya.below(np.full(COIN, bound, dtype=np.uint64)).astype(np.int64)

@@ -30,7 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from frith.audit.outcomes import FAILED, PASSED, Outcome
+from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain
@@ -111,6 +111,8 @@ def audit_forest(
     Each was put `inside` the table by a fair coin of its own, which only the auditor knows. The
     table may hold any other records besides; canaries with values of their own show the most.
     """
+    if not len(canaries):
+        return Outcome(RUNG, name, NOT_CHECKED, "there are no canaries to guess about")
     guesses = guess(_scores(forest, canaries), rng or np.random.default_rng())
     made = int(np.abs(guesses).sum())
     right = int(np.sum((guesses == 1) & inside) + np.sum((guesses == -1) & ~inside))

@@ -67,9 +67,10 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No outcome failed, and every rung checked something."""
+        """No outcome failed, and every rung checked something; there is at least one."""
         checked = {o.rung for o in self.outcomes if o.status == PASSED}
-        return not any(o.failed for o in self.outcomes) and checked == self.rungs
+        failed = any(o.failed for o in self.outcomes)
+        return bool(checked) and not failed and checked == self.rungs
 
     @property
     def rungs(self) -> set[str]:

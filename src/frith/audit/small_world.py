@@ -298,12 +298,12 @@ class Worst:
         if found is None:
             self.loss, self.different = math.inf, self.different or f"{table} and {less}"
         elif self.budget.unit == "epsilon":
-            self.loss = max(self.loss, found.pure())
+            self.loss = max(self.loss, _or_all(found.pure()))
         else:
             rho = float(self.budget.total)
-            self.share = max(self.share, *(found.renyi(o) / (o * rho) for o in ORDERS))
+            self.share = max(self.share, *(_or_all(found.renyi(o) / (o * rho)) for o in ORDERS))
             if self.share > 0:
-                self.delta = max(self.delta, found.delta(float(self.budget.epsilon)))
+                self.delta = max(self.delta, _or_all(found.delta(float(self.budget.epsilon))))
 
     def outcome(self, subject: Subject) -> Outcome:
         if not self.pairs:
@@ -326,3 +326,8 @@ class Worst:
             text += f"Renyi divergences up to {self.share:.4g} of the claim, delta {self.delta:.3g}"
         left = f"; too many paths with {', '.join(self.left_out)}" if self.left_out else ""
         return text + left
+
+
+def _or_all(loss: float) -> float:
+    """A loss that is no number was not shown to be small: `max` would pass over it."""
+    return math.inf if math.isnan(loss) else loss

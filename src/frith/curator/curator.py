@@ -223,10 +223,11 @@ class Curator:
 
         Kernels are frozen, so one that is the same object still asks for the same sums.
         """
-        if self._last is None or self._last[0] is not kernel:
+        last = self._last  # looked at once: another thread may replace it at any time
+        if last is None or last[0] is not kernel:
             self._progress(purpose)
-            self._last = (kernel, self._engine.aggregate(kernel))
-        return self._last[1]
+            self._last = last = (kernel, self._engine.aggregate(kernel))
+        return last[1]
 
     def _answer(self, question: Question, purpose: str) -> NDArray[np.int64]:
         """The exact sums behind a question."""
@@ -243,7 +244,7 @@ class Curator:
 
     def _amount(self, share: Fraction) -> Fraction:
         """What a share of the budget is, in the budget's own unit."""
-        if not isinstance(share, Fraction) or share <= 0:
+        if type(share) is not Fraction or share <= 0:  # another might be one price here, one there
             raise QuestionError(f"a share of the budget is a positive Fraction, not {share!r}")
         return share * self.budget.total
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from frith._arrays import frozen
+from frith._arrays import Rebuilt, frozen
 from frith.domain import Domain
 from frith.errors import FormatError
 from frith.kernels.counts import CorrectCounts, LeafCounts
@@ -29,7 +29,7 @@ MAX_WEIGHT = 2**9
 
 
 @dataclass(frozen=True, eq=False)
-class NodeSplits:
+class NodeSplits(Rebuilt):
     """At each of some open nodes of a level, the candidates that may split it.
 
     Range    that of the criterion: one more record moves every candidate's mass the same way, at
@@ -84,7 +84,7 @@ class NodeSplits:
 
 
 @dataclass(frozen=True, eq=False)
-class AttributeChoice:
+class AttributeChoice(Rebuilt):
     """Some attributes, each by the records that its values' most common labels get right.
 
     Range    1: one more record raises the largest count of one value of each attribute, or none.
@@ -98,7 +98,8 @@ class AttributeChoice:
         n_attributes = len(self.domain.attributes)
         if len(self.kernel.open_nodes) != 1 or self.kernel.trees.n_trees != 1:
             raise FormatError("attributes are chosen at one node of one tree")
-        if not self.attributes or not {*self.attributes} <= {*range(n_attributes)}:
+        known = all(type(a) is int and 0 <= a < n_attributes for a in self.attributes)
+        if not self.attributes or not known:
             raise FormatError("attributes to choose from are some of the domain's")
 
     @property
@@ -118,7 +119,7 @@ class AttributeChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectChoice:
+class CorrectChoice(Rebuilt):
     """Some classifiers, each by the records that it gets right. Range 1: all move the same way."""
 
     kernel: CorrectCounts
@@ -140,7 +141,7 @@ class CorrectChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelChoice:
+class LabelChoice(Rebuilt):
     """The labels, each by how many records have it. Range 1: a record raises one count by one."""
 
     kernel: LeafCounts
@@ -166,7 +167,7 @@ class LabelChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class StepChoice:
+class StepChoice(Rebuilt):
     """Every split in two, each followed by itself with the sign turned.
 
     A score is the sum of y - p over the left side minus that over the right side, or the reverse.
@@ -211,7 +212,7 @@ class StepChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class SignsChoice:
+class SignsChoice(Rebuilt):
     """Every split in two, and for every label a sign or none.
 
     `reach` is the most, in L1 over the labels, that one record moves the differences of a split.

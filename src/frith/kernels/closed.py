@@ -35,6 +35,18 @@ KERNELS = (
 VIEWS = (SplitTables, NodeCounts, NodeSizes)
 CHOICES = (AttributeChoice, CorrectChoice, LabelChoice, NodeSplits, SignsChoice, StepChoice)
 _CRITERIA = (GiniMass, EntropyMass, MaxMass)
+_SUMMED = {
+    SplitTables: SplitCounts,
+    NodeCounts: SplitCounts,
+    NodeSizes: SplitCounts,
+    AttributeChoice: SplitCounts,
+    CorrectChoice: CorrectCounts,
+    LabelChoice: LeafCounts,
+    NodeSplits: SplitCounts,
+    SignsChoice: LabelGradients,
+    StepChoice: GradientSums,
+}
+"""The one kernel that each view is of, or that each choice is scored by."""
 _WHOLE = (Trees, Domain, Forest, ScoreColumn, np.ndarray, int, float, tuple, type(None))
 
 Question = Kernel | View
@@ -57,7 +69,12 @@ def check_question(question: object, domain: Domain, purpose: str) -> None:
             f"ask one of {', '.join(t.__name__ for t in KERNELS + VIEWS + CHOICES)}"
         )
     _check_parts(question, purpose)
-    asked = getattr(question, "domain", None) or getattr(_counted(question), "domain", None)
+    kernel = base_of(_counted(question))
+    if type(kernel) is not _SUMMED.get(type(question), type(kernel)):
+        raise QuestionError(
+            f"{purpose}: {type(question).__name__} is no question about {type(kernel).__name__}"
+        )
+    asked = getattr(kernel, "domain", None)
     if asked is not None and not asked.same_codes(domain):
         raise QuestionError(f"{purpose}: the question is about another domain than the table's")
     _check_size(_counted(question), purpose)
@@ -68,6 +85,8 @@ def _check_parts(part: object, purpose: str) -> None:
         value = getattr(part, field.name)
         if type(value) in (*KERNELS, Layout, BinarySplits):
             _check_parts(value, purpose)
+        elif type(value) is Forest and type(value.trees) is not Trees:
+            raise QuestionError(f"{purpose}: the forest's trees are not frith's own")
         elif type(value) not in _WHOLE + _CRITERIA:
             raise QuestionError(
                 f"{purpose}: {type(part).__name__}.{field.name} is a {type(value).__name__}, which is "

@@ -107,7 +107,8 @@ class CorrectCounts(Rebuilt):
         n_labels, n_attributes = self.domain.n_labels, len(self.domain.attributes)
         if self.start.shape != (n_labels,) or self.scores.shape != (self.layout.n_bins, n_labels):
             raise FormatError("a classifier has a score of every label, for every bin")
-        if self.factors.ndim != 1 or not {*self.asked} <= {*range(n_attributes)}:
+        known = all(type(a) is int and 0 <= a < n_attributes for a in self.asked)
+        if self.factors.ndim != 1 or not known:
             raise FormatError(
                 "classifiers differ by a factor each and ask attributes of the domain"
             )

@@ -71,6 +71,8 @@ class ScoreColumn(Rebuilt):
             raise FormatError("a column of scores has another number of scores than is asked for")
         column: ScoreColumn | None = self
         while column is not None and column.__dict__.get("_legal_for") is not domain:
+            if type(column) is not ScoreColumn or type(column.tree) is not Trees:
+                raise FormatError("a column of scores stands on others like it, and on their trees")
             if column.tree.n_trees != 1:
                 raise FormatError("a column of scores adds one tree at a time")
             column.tree.check(domain)

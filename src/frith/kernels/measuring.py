@@ -22,6 +22,7 @@ from frith.structure import Trees
 
 _WORK = 2**22  # cells that one measurement may look at
 _MOST_TRIES = 64
+_MOST_STEPS = 2**12  # splits that all records together are aimed through
 
 
 def check_measured(question: Question, domain: Domain) -> None:
@@ -54,8 +55,9 @@ def hostile_records(question: Question, domain: Domain, count: int) -> list[Batc
     rows = [rng.integers(0, sizes) for _ in range(count)]
     if trees is not None:
         parents = _parents(trees, domain)
-        for row, leaf in zip(rows[::2], rng.choice(trees.leaves, len(rows[::2])), strict=True):
-            _aim(row, int(leaf), trees, parents, domain)
+        aimed = rows[::2]
+        for row, leaf in zip(aimed, rng.choice(trees.leaves, len(aimed)), strict=True):
+            _aim(row, int(leaf), trees, parents, domain, _MOST_STEPS // len(aimed))
     labels = rng.integers(0, domain.n_labels, count)
     codes = np.array(rows, dtype=domain.code_type).reshape(count, len(sizes))
     return [
@@ -74,10 +76,20 @@ def _parents(trees: Trees, domain: Domain) -> NDArray[np.int64]:
 
 
 def _aim(
-    row: NDArray[np.int64], leaf: int, trees: Trees, parents: NDArray[np.int64], domain: Domain
+    row: NDArray[np.int64],
+    leaf: int,
+    trees: Trees,
+    parents: NDArray[np.int64],
+    domain: Domain,
+    most_steps: int,
 ) -> None:
-    """Change a record's codes so that it walks towards a leaf, as far as the path allows it."""
-    while (node := int(parents[leaf])) >= 0:
+    """Change a record's codes so that it walks towards a leaf, as far as the path allows it.
+
+    A path may be as long as a question from outside makes it, so only its last steps are looked at.
+    """
+    for _ in range(most_steps):
+        if (node := int(parents[leaf])) < 0:
+            return
         a, cut = int(trees.attribute[node]), int(trees.cut[node])
         codes = np.arange(domain.attributes[a].size)
         branch = leaf - int(trees.first_child[node])

@@ -97,6 +97,8 @@ def _level_from_json(data: Any, trees: Trees, domain: Domain) -> SplitCounts:
     nodes, lists = read_integers(data["open_nodes"], np.int64, "open_nodes"), data["asks"]
     if type(lists) is not list or len(lists) != len(nodes):
         raise FormatError("a level says for each open node which attributes are asked there")
+    if len(nodes) * len(domain.attributes) > MAX_CELLS:  # every attribute has at least one bin
+        raise TooManyCells(f"a level has at most {MAX_CELLS:,} cells; name fewer open nodes")
     asks = np.zeros((len(nodes), len(domain.attributes)), dtype=bool)
     for row, asked in zip(asks, lists, strict=True):
         attributes = read_integers(asked, np.int64, "asks")

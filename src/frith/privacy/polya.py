@@ -55,6 +55,8 @@ def happens_exp(exponent: Fraction, count: int) -> NDArray[np.bool_]:
     """Independent events of probability exp(-exponent)."""
     happened = np.ones(count, dtype=bool)
     for _ in range(math.floor(exponent)):
+        if not happened.any():  # an exponent may be a billion
+            break
         happened[happened] = _happens_exp_small(Fraction(1), int(happened.sum()))
     rest = exponent - math.floor(exponent)
     if rest:
