@@ -13,7 +13,7 @@ import common
 import numpy as np
 import pandas as pd
 
-from frith.published import AS_PUBLISHED
+from frith.learners.published.curator import AS_PUBLISHED
 
 PUBLISHED = {"as_published": True}
 FOLDS, TRAINING = "10-fold", "training set"

@@ -29,7 +29,7 @@ from accuracy import CHECKED, EPSILONS, FLAGSHIP, METRICS, OTHERS, QUICK, TUNED,
 
 from frith import Categorical
 from frith._jit import available_threads
-from frith.encoding import columns_of, encode_label
+from frith.domain.encoding import columns_of, encode_label
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN = ROOT / ".peers"

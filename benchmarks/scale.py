@@ -126,8 +126,8 @@ def _settle(uri: str) -> None:
 
 
 def measure(engine: str, source: str, records: int) -> dict[str, float]:
+    from frith.growing.random_trees import grow_random_trees
     from frith.kernels import LeafCounts
-    from frith.trees.random import grow_random_trees
 
     trees = grow_random_trees(DOMAIN, TREES, HEIGHT, np.random.default_rng(0))
     kernel = LeafCounts(trees, DOMAIN)

@@ -66,8 +66,8 @@ def estimator(rows: int) -> Any:
 
 
 def leaf_counts(domain: Any) -> Any:
+    from frith.growing.random_trees import grow_random_trees
     from frith.kernels import LeafCounts
-    from frith.trees.random import grow_random_trees
 
     rng = np.random.default_rng(SEED)
     return LeafCounts(grow_random_trees(domain, N_TREES, HEIGHT, rng), domain)

@@ -26,7 +26,7 @@ settings.load_profile("full" if os.environ.get("FRITH_FULL") == "1" else "defaul
 def few_steps():
     """Without noise the flagship makes many steps, each a pass; a tenth of them shows as much."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("frith.trees.boosting.LIMIT_STEPS", 40)
+        patch.setattr("frith.growing.boosting.LIMIT_STEPS", 40)
         patch.setattr("frith.learners.forest.LIMIT_STEPS", 40)
         yield
 

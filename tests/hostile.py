@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from frith import Categorical, Domain, Forest, Numeric
+from frith.growing.grower import Grower
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts, NodeCounts, NodeSizes, RecordCount, SplitTables
 from frith.parties.questions import question_to_json
 from frith.privacy.guarantee import Guarantee
-from frith.trees.growing import Grower
-from frith.trees.random import grow_random_trees
 
 DOMAIN = Domain(
     [Categorical("a", ("x", "y", "z")), Numeric("b", 0, 4, cells=4), Categorical("c", ("p", "q"))],

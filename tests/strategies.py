@@ -18,11 +18,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from frith.domain import Categorical, Domain, Numeric, Person
-from frith.forest import VOTES, Forest
+from frith.forest import Forest
+from frith.forest.trees import Trees
+from frith.forest.voting import VOTES
+from frith.growing.pruning import cut_back
+from frith.growing.random_trees import grow_random_trees
 from frith.privacy.guarantee import Guarantee
-from frith.structure import Trees
-from frith.trees.pruning import cut_back
-from frith.trees.random import grow_random_trees
 
 FULL = 20 if os.environ.get("FRITH_FULL") == "1" else 1
 

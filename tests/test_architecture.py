@@ -1,64 +1,60 @@
 """The folder list is the architecture: imports point one way, and only learners know scikit-learn."""
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "frith"
-ORDER = [
-    ("errors", "_arrays", "_jit", "short_texts"),
-    ("privacy",),
-    ("store",),
-    ("ledger",),
-    ("domain", "encoding", "drafting", "synthetic"),
-    ("structure",),
-    ("forest", "export", "nodes", "rules", "picture", "draw", "importance"),
-    ("kernels",),
-    ("engines",),
-    ("curator",),
-    ("published", "scoring"),
-    ("trees",),
-    ("learners",),
-    ("audit", "datasets", "client", "report"),
-    ("parties",),
-    ("demo",),
-    ("server",),
-    ("cli",),
-    ("__main__",),
-]
-LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-FILES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+from tests.imports import ABOVE, BELOW, ROOMS, SOURCE, graph, imported, modules, room_of
+
+ORDER = (*BELOW, *ROOMS, *ABOVE)
+FILES = sorted(p for p in SOURCE.rglob("*.py"))
 
 
-def room(path):
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+def test_every_module_is_in_a_room():
+    folders = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders == set(ROOMS)
+    assert {p.stem for p in SOURCE.glob("*.py")} == {*BELOW, *ABOVE}
 
 
-def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{a.name}" for a in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_imports_point_one_way(module):
+    """Lazy imports and imports for types count like any other, and there are no exceptions."""
+    for target in graph()[module]:
+        if room_of(target) != room_of(module):
+            assert ORDER.index(room_of(target)) < ORDER.index(room_of(module)), target
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_one_way(path):
-    assert room(path) in LEVEL, f"{room(path)} has no place in the order yet"
-    for module in imported(path):
-        parts = module.split(".")
-        if parts[0] == "frith" and len(parts) > 1 and parts[1] in LEVEL:
-            assert LEVEL[parts[1]] <= LEVEL[room(path)], f"{path.name} imports {module}"
+def test_no_module_imports_itself_by_a_detour():
+    edges, done, path = graph(), set(), []
+
+    def visit(module):
+        if module in path:
+            raise AssertionError(" -> ".join([*path[path.index(module) :], module]))
+        if module in done:
+            return
+        path.append(module)
+        for target in sorted(edges[module]):
+            visit(target)
+        done.add(path.pop())
+
+    for module in edges:
+        visit(module)
+    assert done == set(edges)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_only_learners_and_what_stands_above_them_know_scikit_learn(path):
     if any(m.split(".")[0] == "sklearn" for m in imported(path)):
-        assert LEVEL[room(path)] >= LEVEL["learners"]
+        room = path.relative_to(SOURCE).parts[0]
+        assert ORDER.index(room) >= ORDER.index("learners")
+
+
+def test_tests_and_rooms_have_the_same_names():
+    here = SOURCE.parents[1] / "tests"
+    folders = {p.name for p in here.iterdir() if (p / "__init__.py").exists()}
+    assert set(ROOMS) <= folders
+    assert folders - set(ROOMS) == {"browser", "docs"}
 
 
 def test_a_bare_import_loads_nothing_heavy():

@@ -10,11 +10,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+from frith._version import __version__
 
 if TYPE_CHECKING:
     from frith.client import connect
     from frith.domain import Categorical, Domain, Numeric, Person
+    from frith.domain.draft import learn_domain
     from frith.engines import open_table
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
     from frith.forest import Forest
@@ -35,9 +36,9 @@ _HOMES = {
     "Budget": "frith.privacy",
     "BudgetExceeded": "frith.errors",
     "C45Classifier": "frith.learners",
-    "Categorical": "frith.domain",
-    "Domain": "frith.domain",
-    "Forest": "frith.forest",
+    "Categorical": "frith.domain.domain",
+    "Domain": "frith.domain.domain",
+    "Forest": "frith.forest.forest",
     "ForestClassifier": "frith.learners",
     "FrithError": "frith.errors",
     "GiniForestClassifier": "frith.learners",
@@ -45,13 +46,14 @@ _HOMES = {
     "ID3Classifier": "frith.learners",
     "InfoGainForestClassifier": "frith.learners",
     "Ledger": "frith.ledger",
-    "Numeric": "frith.domain",
-    "Person": "frith.domain",
+    "Numeric": "frith.domain.domain",
+    "Person": "frith.domain.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
     "connect": "frith.client",
+    "learn_domain": "frith.domain.draft",
     "open_table": "frith.engines",
 }
 __all__ = [
@@ -74,7 +76,9 @@ __all__ = [
     "RandomDecisionForestClassifier",
     "RemoteError",
     "SignalForestClassifier",
+    "__version__",
     "connect",
+    "learn_domain",
     "open_table",
 ]
 

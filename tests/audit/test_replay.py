@@ -10,9 +10,9 @@ from frith.audit.known_bad import UnsoundCurator
 from frith.audit.replay import arbitrary_releases, replay, replay_curator
 from frith.curator import Curator
 from frith.forest import Forest
+from frith.forest.trees import sum_up
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts
-from frith.structure import sum_up
-from frith.trees.random import grow_random_trees
 from tests.tables import small_domain, small_table
 
 

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from frith import Forest, datasets, demo
+from frith import Forest, datasets
+from frith.cli import demo_run as demo
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import json
 
 from frith import Budget, Ledger
+from frith.ledger.database import Database
 from frith.privacy.guarantee import RECORD
-from frith.store import Database
 
 
 def test_a_ledger_is_created_with_its_budget(run, tmp_path):

@@ -12,7 +12,7 @@ from frith import Budget, open_table
 from frith.audit.subjects import PARTS, SOUND
 from frith.curator import Curator
 from frith.engines.memory import MemoryEngine
-from frith.trees.growing import Grower
+from frith.growing.grower import Grower
 from tests.tables import person_domain, small_domain, small_table
 
 ROOT = Path(frith.__file__).parent

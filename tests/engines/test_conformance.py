@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from frith.domain import Categorical, Domain, Numeric
 from frith.engines import FileEngine, MemoryEngine, open_table
 from frith.errors import DataError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
-from frith.trees.random import grow_random_trees
 from tests import twins
 from tests.engines.tables import ENGINES, WITH_NAMES, arrow, frame, write
 from tests.strategies import domains, examples, forests, tables, trees

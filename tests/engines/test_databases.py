@@ -22,14 +22,14 @@ from frith import (
 from frith.engines import MemoryEngine
 from frith.engines.sql import AGAIN
 from frith.errors import DataError, SourceError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
-from frith.trees.random import grow_random_trees
 from tests import twins
 from tests.engines.tables import arrow
+from tests.kernels.test_levels import grown
 from tests.learners.conformance import LEARNERS
 from tests.strategies import FULL, domains, forest_over, tables, trees
 from tests.tables import person_domain, small_domain, small_table
-from tests.test_level_kernel import grown
 
 ROW_WISE = "each row of the query's result depends on one protected record alone"
 one_store = settings(

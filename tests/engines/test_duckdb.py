@@ -16,8 +16,8 @@ from frith import Categorical, Domain, Numeric, open_table
 from frith.engines import DuckDBEngine, MemoryEngine
 from frith.engines import duckdb as module
 from frith.errors import DataError, SourceError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts, RecordCount
-from frith.trees.random import grow_random_trees
 from tests.tables import person_domain, small_domain, small_table
 
 duckdb_package = pytest.importorskip("duckdb")

@@ -18,8 +18,8 @@ from frith.domain import Categorical, Domain, Numeric, Person
 from frith.engines import FileEngine, MemoryEngine, files
 from frith.engines import csv as csv_files
 from frith.errors import DataError, FrithError, SourceError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts, RecordCount
-from frith.trees.random import grow_random_trees
 from tests import twins
 from tests.engines.tables import arrow, cut, write
 from tests.engines.test_persons import kept

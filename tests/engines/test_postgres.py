@@ -13,9 +13,9 @@ from frith import Categorical, Domain, Ledger, Numeric, RandomDecisionForestClas
 from frith.engines import MemoryEngine, PostgresEngine
 from frith.engines import postgres as module
 from frith.errors import DataError, SourceError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts, RecordCount
 from frith.learners import C45Classifier
-from frith.trees.random import grow_random_trees
 from tests.tables import person_domain, small_domain, small_table
 
 pytest.importorskip("adbc_driver_postgresql")

@@ -23,11 +23,11 @@ from frith.engines import MemoryEngine
 from frith.engines import spark as module
 from frith.engines.spark import SparkEngine
 from frith.errors import DataError, SourceError
+from frith.growing.grower import Grower
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
-from frith.trees.growing import Grower
-from frith.trees.random import grow_random_trees
 from tests.engines.test_conformance import SumByLabel, SumOfCodes
 from tests.strategies import forest_over
 from tests.tables import person_domain, small_domain, small_table
@@ -458,7 +458,7 @@ SMALL = {
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_learner_grows_the_forest_that_it_grows_in_memory(spark, name, monkeypatch):
-    monkeypatch.setattr("frith.trees.boosting.LIMIT_STEPS", 4)  # each is a pass
+    monkeypatch.setattr("frith.growing.boosting.LIMIT_STEPS", 4)  # each is a pass
     table, domain = small_table(120), small_domain(records=120)
     options = SMALL.get(name, {})
     engine = open_table(spark.createDataFrame(table).repartition(2), domain)

@@ -11,6 +11,10 @@ import pytest
 from frith import Budget, Forest, Ledger, open_table
 from frith.curator import Curator
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
+from frith.forest.trees import Trees
+from frith.growing.additive import single_leaf
+from frith.growing.grower import Grower
+from frith.growing.oblivious import ask_once
 from frith.kernels import (
     CHOICES,
     KERNELS,
@@ -37,10 +41,6 @@ from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.sources import OpenDPSource
-from frith.structure import Trees
-from frith.trees.additive import single_leaf
-from frith.trees.binary import ask_once
-from frith.trees.growing import Grower
 from tests.tables import small_domain, small_table
 
 DOMAIN = small_domain()

@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith import Categorical, Domain
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 from frith.errors import QuestionError
+from frith.growing.additive import single_leaf
+from frith.growing.grower import Grower
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
     CHOICES,
     KERNELS,
@@ -39,9 +42,6 @@ from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
 from frith.kernels.measuring import check_measured, moved_by
 from frith.kernels.splits import BinarySplits
 from frith.privacy.mechanisms import PrivateChoice
-from frith.trees.additive import single_leaf
-from frith.trees.growing import Grower
-from frith.trees.random import grow_random_trees
 from tests.strategies import domains, examples, forest_over, lone, trees
 
 TYPES = (*KERNELS, *VIEWS, *CHOICES)

@@ -21,8 +21,8 @@ from frith import (
     open_table,
 )
 from frith.audit.replay import arbitrary_releases, replay
-from frith.trees import boosting
-from frith.trees.boosting import LIMIT_STEPS, MOST_STEPS, blocks_of, plan, step_shares
+from frith.growing import boosting
+from frith.growing.boosting import LIMIT_STEPS, MOST_STEPS, blocks_of, plan, step_shares
 from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
 

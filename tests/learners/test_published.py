@@ -16,7 +16,7 @@ from frith import (
     open_table,
 )
 from frith.audit.replay import FrozenSource, arbitrary_releases
-from frith.published import PublishedCurator
+from frith.learners.published.curator import PublishedCurator
 from tests.tables import small_domain, small_table
 
 LEARNERS = [

@@ -10,10 +10,10 @@ from sqlalchemy import text
 from frith.errors import BudgetExceeded
 from frith.ledger import Book, Ledger
 from frith.ledger.book import metadata
+from frith.ledger.database import Database
 from frith.ledger.entries import Receipt, hash_of
 from frith.privacy import Budget
 from frith.privacy.guarantee import RECORD
-from frith.store import Database
 
 TENTH = Fraction(1, 10)
 
@@ -257,7 +257,7 @@ def test_a_connection_that_rested_too_long_is_replaced(postgres_database, monkey
         session.execute(text("SELECT 1"))
     assert database.version is not None
     hang_up()
-    monkeypatch.setattr("frith.store.database._RESTED_SECONDS", 0)
+    monkeypatch.setattr("frith.ledger.database._RESTED_SECONDS", 0)
     assert database.version is not None
     with write(database) as book:
         book.open("t", Budget.of(1), RECORD)

@@ -13,10 +13,10 @@ from frith import Categorical, Domain, ForestClassifier, Ledger, Person
 from frith.cli import app
 from frith.errors import OtherNeighbors
 from frith.ledger import Book
+from frith.ledger.database import Database
 from frith.privacy import Budget
 from frith.privacy.guarantee import RECORD, person_neighbors
 from frith.privacy.neighbors import neighbors_of, records_per_person
-from frith.store import Database
 
 TENTH = Budget.of("0.1")
 PERSONS = person_neighbors(3)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from frith import Budget, open_table
 from frith.curator import Curator, noise_share
 from frith.errors import FormatError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
     ConfusionCounts,
     CorrectCounts,
@@ -30,7 +31,6 @@ from frith.parties import LocalParty, MergeError, SecureSum
 from frith.parties.binding import Terms, hash_kernel, terms_of
 from frith.parties.masks import PairMasks, Round, unmask
 from frith.privacy.exact import show
-from frith.trees.random import grow_random_trees
 from tests.parties.people import DOMAIN, curators, dealt, keyring
 from tests.strategies import examples
 from tests.tables import person_domain, small_table

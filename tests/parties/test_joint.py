@@ -16,12 +16,12 @@ from frith import (
 from frith.audit.replay import arbitrary_releases, loss_of, replay_curator
 from frith.curator import RECORDS_ARE_PUBLIC, Curator, Release
 from frith.errors import SourceError
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts, RecordCount
 from frith.learners import BY_NAME
 from frith.parties import JointCurator, LocalParty, MergeError, OpenSum, SecureSum, train_together
 from frith.privacy import DiscreteGaussian, DiscreteLaplace
 from frith.privacy.guarantee import DISJOINT
-from frith.trees.random import grow_random_trees
 from tests.learners.conformance import LEARNERS
 from tests.parties.people import (
     DOMAIN,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from frith import Budget, BudgetExceeded, Forest, Ledger, RandomDecisionForestClassifier, open_table
 from frith.errors import FormatError
+from frith.forest.trees import Trees
 from frith.learners.structured import count_leaves
 from frith.parties import MergeError, PartyRelease, Structure, join, make_structure, merge, release
 from frith.parties.structure import LEARNERS
 from frith.privacy import DiscreteLaplace, Guarantee
 from frith.privacy.guarantee import DISJOINT, person_neighbors
-from frith.structure import Trees
 from tests.parties.people import DOMAIN, NAMES, deal, dealt, pooled
 from tests.strategies import domains, examples, forest_over, forests, letters
 from tests.tables import person_domain, small_domain, small_table

@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from frith.ledger.book import utc_now
+from frith.ledger.database import Database
 from frith.server import jobs, members, tables
 from frith.server.app import make_app
 from frith.server.context import Context
@@ -27,7 +28,6 @@ from frith.server.policies import Policy
 from frith.server.sample import ANALYST, CURATOR, Sample, fill
 from frith.server.settings import Settings
 from frith.server.worker import Worker
-from frith.store import Database
 
 HOST = "http://frith.test"
 BUDGET = "40"

@@ -10,12 +10,12 @@ import pytest
 
 from frith.learners import BY_NAME
 from frith.ledger import Book
+from frith.ledger.database import StoreError
 from frith.server import jobs, members, tables
 from frith.server.policies import Policy
 from frith.server.problems import STOPPED
 from frith.server.routes import ledger
 from frith.server.worker import Worker, open_curator
-from frith.store import StoreError
 from tests.server.conftest import BUDGET, Person, refused, said
 from tests.tables import person_domain, small_domain, small_table
 

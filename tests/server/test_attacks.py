@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from benchmarks.server_process import ServerProcess
+from frith.ledger.database import Database
 from frith.server import members, sessions
 from frith.server.app import SECURITY, make_app
 from frith.server.context import Context
@@ -20,7 +21,6 @@ from frith.server.routes import ledger
 from frith.server.sample import fill
 from frith.server.sessions import COOKIE
 from frith.server.settings import Settings
-from frith.store import Database
 from tests.server.conftest import HOST, Person, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
 

@@ -10,6 +10,7 @@ import pytest
 
 from frith.engines.files import FileEngine
 from frith.forest import Forest
+from frith.ledger.database import Database, StoreError
 from frith.privacy.sources import JournaledSource, NoiseSource, OpenDPSource
 from frith.server import jobs, training
 from frith.server.context import Context
@@ -22,7 +23,6 @@ from frith.server.schema import Job, Journal, Release
 from frith.server.settings import Settings
 from frith.server.tables import see
 from frith.server.worker import Worker, open_curator
-from frith.store import Database, StoreError
 from tests.server.conftest import QUICK, Person, refused, said, shared_app
 
 LEVELS = {"learner": "gini", "parameters": {"depth": 4}, "epsilon": "1"}

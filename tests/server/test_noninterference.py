@@ -26,13 +26,13 @@ from starlette.testclient import TestClient
 from frith.audit.replay import FrozenSource, arbitrary_releases
 from frith.engines.files import FileEngine
 from frith.learners import BY_NAME
+from frith.ledger.database import Database
 from frith.server import jobs, members, tables
 from frith.server.app import make_app
 from frith.server.context import Context
 from frith.server.logs import set_up_logs
 from frith.server.settings import Settings
 from frith.server.worker import Worker, open_curator
-from frith.store import Database
 from tests.server.conftest import HOST, HandClock, shared_app
 from tests.server.routes import Route, routes_of
 from tests.tables import small_domain, small_table

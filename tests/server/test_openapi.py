@@ -17,12 +17,12 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from frith.ledger.database import Database
 from frith.server import members
 from frith.server.app import make_app
 from frith.server.context import Context
 from frith.server.problems import STATUS
 from frith.server.settings import Settings
-from frith.store import Database
 from tests.server.conftest import HandClock, House, said
 
 CHECKS = [

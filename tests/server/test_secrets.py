@@ -13,6 +13,7 @@ import structlog
 
 from frith.engines.urls import postgres_table
 from frith.errors import FrithError
+from frith.ledger.database import Database, StoreError
 from frith.server import members, sessions, tables
 from frith.server.context import Context
 from frith.server.documents import TokenIssued
@@ -20,7 +21,6 @@ from frith.server.logs import set_up_logs
 from frith.server.oidc import Issuer
 from frith.server.sessions import COOKIE
 from frith.server.settings import Settings
-from frith.store import Database, StoreError
 from tests.server.conftest import said
 
 ROOT = Path(__file__).parents[2]

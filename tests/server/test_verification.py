@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 from frith import Ledger
 from frith.cli import app
 from frith.ledger import Book
+from frith.ledger.database import Database
 from frith.privacy.guarantee import RECORD
 from frith.server import tables
 from frith.server.schema import Job
-from frith.store import Database
 from tests.server.conftest import said
 
 LEAF = {"roots": [0], "attribute": [-1], "cut": [-1], "first_child": [-1], "sets": []}

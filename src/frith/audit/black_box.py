@@ -24,8 +24,8 @@ from frith.audit.subjects import Subject
 from frith.domain import Domain
 from frith.engines.base import Engine
 from frith.forest import Forest
+from frith.forest.trees import find_leaf
 from frith.privacy.budget import Budget
-from frith.structure import find_leaf
 
 RUNG = "black box"
 CONFIDENCE = 0.95

@@ -34,10 +34,10 @@ from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain
-from frith.encoding import columns_of, encode_label
+from frith.domain.encoding import columns_of, encode_label
 from frith.forest import Forest
+from frith.forest.trees import find_leaf
 from frith.privacy.budget import Budget
-from frith.structure import find_leaf
 
 RUNG = "canaries"
 CONFIDENCE = 0.95

@@ -18,7 +18,7 @@ from frith.audit.frozen import arbitrary_releases, constant_releases
 from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
 from frith.audit.pairs import WHO, Pair, hard_pairs
 from frith.audit.replay import compare, observe
-from frith.audit.replays import Tally
+from frith.audit.replaying import Tally
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain, Person

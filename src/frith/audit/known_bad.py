@@ -21,23 +21,23 @@ from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
 from frith.curator import Curator, Progress, Release, records_per_unit
 from frith.domain import Categorical, Domain
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 from frith.engines.base import Engine
 from frith.engines.memory import MemoryEngine
 from frith.engines.persons import encode_with_persons
 from frith.forest import Forest
+from frith.forest.trees import Trees, sum_up
+from frith.growing.additive import bin_tree, single_leaf
+from frith.growing.grower import Grower
+from frith.growing.random_trees import grow_random_trees
 from frith.kernels import Kernel, LabelChoice, LeafCounts, NodeSizes, SplitTables
 from frith.kernels.layout import Layout, equal_width_cuts
 from frith.learners import C45Classifier, GiniForestClassifier
+from frith.learners.published.curator import ExponentialChoice, PublishedCurator
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.sources import Noise, NoiseSource, OpenDPSource, Selection
-from frith.published import ExponentialChoice, PublishedCurator
-from frith.structure import Trees, sum_up
-from frith.trees.additive import bin_tree, single_leaf
-from frith.trees.growing import Grower
-from frith.trees.random import grow_random_trees
 
 KNOWN_BAD = "a known flaw, kept to test audits with"
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from time import perf_counter
 from typing import Any
 
-import frith
+from frith._version import __version__
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 
@@ -114,7 +114,7 @@ class Report:
 
 def versions() -> dict[str, str]:
     """What was audited, and what it stood on."""
-    own = {"frith": frith.__version__, "python": platform.python_version()}
+    own = {"frith": __version__, "python": platform.python_version()}
     return own | {name: version(name) for name in _LIBRARIES}
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from frith.domain import Attribute, Categorical, Domain, Numeric, Person
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
+from frith.domain.synthetic import synthetic_table
 from frith.kernels import Kernel, add_batch
-from frith.synthetic import synthetic_table
 
 WHO = "who"
 

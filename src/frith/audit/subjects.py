@@ -13,6 +13,10 @@ from frith.curator import Curator, CuratorLike
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.memory import MemoryEngine
+from frith.growing.additive import AdditiveTables
+from frith.growing.boosting import SignBoosting
+from frith.growing.label_boosting import VectorBoosting
+from frith.growing.parts import forest_of_parts
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import (
     C45Classifier,
@@ -23,10 +27,6 @@ from frith.learners import (
     RandomDecisionForestClassifier,
     SignalForestClassifier,
 )
-from frith.trees.additive import AdditiveTables
-from frith.trees.boosting import SignBoosting
-from frith.trees.parts import forest_of_parts
-from frith.trees.vector_boosting import VectorBoosting
 
 
 class Learner(Protocol):

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-import frith
+from frith._version import __version__
 from frith.cli import (
     audit,
     backup,
@@ -49,7 +49,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"frith {frith.__version__}")
+        typer.echo(f"frith {__version__}")
         raise typer.Exit
 
 

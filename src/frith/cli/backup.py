@@ -17,8 +17,8 @@ def backup(
     database: Place = None,
 ) -> None:
     """Copy the server's database while it is in use. Holds releases and hashes, no records."""
-    from frith.store import Database
-    from frith.store.copies import back_up
+    from frith.ledger.backup import back_up
+    from frith.ledger.database import Database
 
     back_up(Database(read_settings(config, database=database).database), to)
     say(f"{to} written; put it back with `frith restore {to}`")
@@ -37,8 +37,8 @@ def restore(
     A ledger that forgets a charge sells its budget twice. With `--forget`, charge anew what
     analysts hold receipts for: `frith ledger charge`.
     """
-    from frith.store import Database
-    from frith.store.copies import put_back
+    from frith.ledger.backup import put_back
+    from frith.ledger.database import Database
 
     target = Database(read_settings(config, database=database).database)
     put_back(copy, target, forget=forget)

@@ -12,8 +12,8 @@ from frith.cli.files import read_batches
 from frith.cli.options import AsJson, DomainFile, TableFiles
 
 if TYPE_CHECKING:
-    from frith.cli.outside import Finding, Report
     from frith.domain import Domain
+    from frith.domain.check import Finding, Report
 
 _SHOWN = 40  # characters of an example
 
@@ -40,7 +40,7 @@ def check(
 
 
 def _look(path: Path, domain: Domain) -> Report:
-    from frith.cli.outside import add_batch, empty_report
+    from frith.domain.check import add_batch, empty_report
     from frith.engines import open_table
     from frith.engines.memory import required_columns
 

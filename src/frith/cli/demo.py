@@ -13,7 +13,7 @@ from frith.cli.words import quoted
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from frith.demo import Curve, Sample
+    from frith.cli.demo_run import Curve, Sample
 
 _BAR = 28  # characters of a bar at 100%
 
@@ -29,7 +29,7 @@ def demo(
     """
     output.mkdir(parents=True, exist_ok=True)
     with err().status("loading") as status:
-        from frith import demo as plan
+        from frith.cli import demo_run as plan
 
         sample = plan.load_sample(plan.TABLES)
         curve = plan.measure(
@@ -43,7 +43,7 @@ def demo(
 
 
 def _introduce(sample: Sample) -> None:
-    from frith.demo import REPEATS, TABLES, TREES
+    from frith.cli.demo_run import REPEATS, TABLES, TREES
 
     if sample.name != TABLES[0]:
         say_note(
@@ -82,7 +82,7 @@ def _bar(share: float, style: str) -> Text:
 
 
 def _draw(curve: Curve, path: Path) -> bool:
-    from frith.demo import NEEDS_MATPLOTLIB, draw
+    from frith.cli.demo_run import NEEDS_MATPLOTLIB, draw
 
     try:
         draw(curve, path)

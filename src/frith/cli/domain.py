@@ -33,7 +33,7 @@ def draft(
     The draft holds exact facts about people: it is private until every value in it has been
     reviewed and is public knowledge.
     """
-    from frith.engines.drafts import REVIEW, draft_of_files, draft_text
+    from frith.engines.draft import REVIEW, draft_of_files, draft_text
 
     if output is not None:
         _check_new(output, table, force)

@@ -164,8 +164,8 @@ def say_verified(found: Verification) -> None:
 def _verify(ledger: Ledger) -> Verification:
     """A ledger's file is a server's database as well, with its requests, or without any."""
     from frith.ledger import Book
+    from frith.ledger.database import Database
     from frith.server.verification import verify
-    from frith.store import Database
 
     ledger.verify()  # raises where this is no ledger, and brings an older one up to date
     database = Database(ledger.place)

@@ -27,9 +27,9 @@ def report(
     Costs no budget. Without `--data` it may be shown to anyone; with it, the page holds exact numbers
     about your records and is as private as they are.
     """
-    from frith.engines.drafts import read_table
+    from frith.engines.draft import read_table
     from frith.forest import Forest
-    from frith.report import write_report
+    from frith.forest.report import write_report
 
     path = output or forest.with_suffix(".html")
     check_output(path, forest, *([] if data is None else [data]))

@@ -11,8 +11,8 @@ from frith.cli.console import out, print_json, say, say_note
 from frith.cli.options import ForestFile
 
 if TYPE_CHECKING:
-    from frith.nodes import Rule
-    from frith.rules import RuleList
+    from frith.forest.nodes import Rule
+    from frith.forest.rules import RuleList
 
 _SHOWN = 20  # rules in a table, unless --top says more
 
@@ -27,7 +27,7 @@ class Format(StrEnum):
 
 
 class Sort(StrEnum):
-    """Which rules come first, by the names of `frith.rules.SORTS`."""
+    """Which rules come first, by the names of `frith.forest.rules.SORTS`."""
 
     CERTAINTY = "certainty"
     CONFIDENCE = "confidence"
@@ -111,7 +111,7 @@ def _print_table(rules: RuleList) -> None:
 
 def _cells(rule: Rule) -> list[str]:
     from frith.domain import spelling
-    from frith.nodes import percent, plus_minus, printable
+    from frith.forest.nodes import percent, plus_minus, printable
 
     share = f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}"
     support = plus_minus(rule.support, rule.support_error)

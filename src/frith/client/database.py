@@ -27,8 +27,8 @@ from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 
 if TYPE_CHECKING:
+    from frith.curator.confusion import Score
     from frith.learners import PrivateForestClassifier
-    from frith.scoring import Score
 
 _ENTRIES, _JOBS = 1_000, 100  # of the ledger, and jobs, at a time
 
@@ -232,7 +232,7 @@ class RemoteDatabase(Curating):
         wait: bool = True,
         progress: Progress = True,
     ) -> Score | Job:
-        """A noisy confusion matrix of a forest on its table, as a `frith.scoring.Score`. Charged.
+        """A noisy confusion matrix of a forest on its table, as a `frith.curator.confusion.Score`. Charged.
 
         `forest` is an estimator that came from this server, or its id.
         """

@@ -8,8 +8,8 @@ from frith.errors import FormatError
 from frith.ledger import Receipt
 
 if TYPE_CHECKING:
+    from frith.curator.confusion import Score
     from frith.learners import PrivateForestClassifier
-    from frith.scoring import Score
 
 
 def read_estimator(said: Any) -> PrivateForestClassifier:
@@ -28,7 +28,7 @@ def read_estimator(said: Any) -> PrivateForestClassifier:
 
 
 def read_score(said: Any) -> Score:
-    from frith.scoring import Score
+    from frith.curator.confusion import Score
 
     return Score.from_json(said["score"])
 

@@ -13,8 +13,8 @@ from frith.errors import RemoteError
 from frith.ledger import Receipt
 
 if TYPE_CHECKING:
+    from frith.curator.confusion import Score
     from frith.learners import PrivateForestClassifier
-    from frith.scoring import Score
 
 Progress = bool | Callable[["Job"], None]
 """True for a spinner on a terminal, False for silence, or a function to call when something is new."""

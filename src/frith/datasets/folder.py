@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from frith.domain import Attribute, Categorical, Domain, Numeric
-from frith.drafting import MISSING
+from frith.domain.draft import MISSING
 
 
 def places() -> list[Path]:

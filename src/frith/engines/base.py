@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from frith._jit import available_threads
 from frith.domain import Domain
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 from frith.kernels.base import ColumnKernel, Kernel, add_batch
 
 Task = Callable[[], Batch]

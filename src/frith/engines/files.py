@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
-from frith.encoding import readable, unreadable
+from frith.domain.encoding import readable, unreadable
 from frith.engines import csv
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.encoding import Batch, Columns, as_table, chunked, columns_of, encode_records
+from frith.domain.encoding import Batch, Columns, as_table, chunked, columns_of, encode_records
 from frith.engines.base import LocalEngine, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError

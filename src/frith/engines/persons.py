@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from frith._jit import compiled
 from frith.domain import Domain
-from frith.encoding import Batch, Columns, encode_records, person_digests
+from frith.domain.encoding import Batch, Columns, encode_records, person_digests
 
 
 def encode_with_persons(columns: Columns, domain: Domain) -> tuple[Batch, NDArray[np.uint64]]:

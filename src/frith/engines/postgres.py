@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from frith.domain import Domain
-from frith.encoding import readable
+from frith.domain.encoding import readable
 from frith.engines.sql import DatabaseEngine, Found, bare, quoted, row_by_row
 from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import PostgresTable, Selection, postgres_table

@@ -38,9 +38,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-import frith
+from frith._version import __version__
 from frith.domain import Domain
-from frith.encoding import Batch, columns_of, encode_records, unreadable
+from frith.domain.encoding import Batch, columns_of, encode_records, unreadable
 from frith.engines.base import Engine, needed_attributes
 from frith.engines.memory import required_columns
 from frith.engines.persons import encode_with_persons, kept_records
@@ -411,7 +411,7 @@ def _installed(batches: Batches) -> Batches:
 
 
 def _version() -> str:
-    return f"{frith.__version__} (Python {sys.version_info[0]}.{sys.version_info[1]})"
+    return f"{__version__} (Python {sys.version_info[0]}.{sys.version_info[1]})"
 
 
 def _is_remote(session: SparkSession) -> bool:

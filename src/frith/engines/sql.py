@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.encoding import unreadable
+from frith.domain.encoding import unreadable
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, FrithError, SourceError

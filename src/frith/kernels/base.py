@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 
 MAX_CELLS = 2**24
 """The public cap on the cells of one question, checked before anything is charged."""

@@ -10,6 +10,7 @@ import numpy as np
 from frith.domain import Domain
 from frith.errors import QuestionError, TooManyCells
 from frith.forest import Forest
+from frith.forest.trees import Trees
 from frith.kernels.base import MAX_CELLS, Kernel
 from frith.kernels.choices import (
     AttributeChoice,
@@ -26,7 +27,6 @@ from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.splits import BinarySplits
-from frith.structure import Trees
 
 KERNELS = (
     RecordCount, LeafCounts, SplitCounts, CorrectCounts, ConfusionCounts,

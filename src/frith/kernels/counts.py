@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from frith._arrays import Rebuilt, frozen
 from frith._jit import compiled
 from frith.domain import Domain
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 from frith.errors import FormatError
 from frith.forest import Forest
+from frith.forest.trees import Trees, find_leaf
 from frith.kernels.base import ColumnKernel
 from frith.kernels.layout import Layout
-from frith.structure import Trees, find_leaf
 
 _VOTED_ROWS = 4_096  # records whose votes are held at once
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from frith._arrays import Rebuilt, frozen
 from frith._jit import compiled
 from frith.domain import Domain
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 from frith.errors import FormatError
+from frith.forest.trees import Trees, find_leaf
 from frith.kernels.base import ColumnKernel
 from frith.kernels.layout import Layout
-from frith.structure import Trees, find_leaf
 
 UNIT = 2**14
 POINT = 2**16

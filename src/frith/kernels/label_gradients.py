@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from frith._arrays import frozen
 from frith._jit import compiled
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
+from frith.forest.trees import find_leaf
 from frith.kernels.gradients import POINT, UNIT, BinSums, Cells
-from frith.structure import find_leaf
 
 _SHIFT = 8
 _LARGEST = 16 * POINT >> _SHIFT  # labels further behind than this have no weight left

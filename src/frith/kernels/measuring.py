@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.encoding import Batch
+from frith.domain.encoding import Batch
 from frith.errors import QuestionError
+from frith.forest.trees import Trees
 from frith.kernels.base import add_batch
 from frith.kernels.closed import Question, base_of
 from frith.kernels.levels import View
-from frith.structure import Trees
 
 _WORK = 2**22  # cells that one measurement may look at
 _MOST_TRIES = 64

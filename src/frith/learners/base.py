@@ -18,14 +18,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from frith.curator import Curator, CuratorLike
 from frith.domain import Categorical, Domain, class_array
-from frith.drafting import draft_attributes
-from frith.encoding import as_table, columns_of
+from frith.domain.draft import draft_attributes
+from frith.domain.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
 from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
+from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.privacy.budget import Budget
-from frith.published import AS_PUBLISHED, PublishedCurator
 
 if TYPE_CHECKING:
     from frith.ledger import Ledger

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from frith.curator import CuratorLike
 from frith.forest import Forest
+from frith.growing.allocation import level_shares
+from frith.growing.gain import gain_ratio
+from frith.growing.grower import Grower
+from frith.growing.table_tree import TableTree
 from frith.kernels import NodeCounts, SplitTables
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import whole
-from frith.published import PublishedCurator
-from frith.trees.allocation import level_shares
-from frith.trees.gain import gain_ratio
-from frith.trees.growing import Grower
-from frith.trees.tables import TableTree
+from frith.learners.published.curator import PublishedCurator
 
 
 class C45Classifier(PrivateForestClassifier):

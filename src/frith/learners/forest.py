@@ -11,14 +11,14 @@ import numpy as np
 from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
+from frith.growing.additive import AdditiveTables
+from frith.growing.boosting import LIMIT_STEPS, MOST_STEPS, SignBoosting, plan
+from frith.growing.label_boosting import VectorBoosting
+from frith.growing.parts import Part, forest_of_parts
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
-from frith.trees.additive import AdditiveTables
-from frith.trees.boosting import LIMIT_STEPS, MOST_STEPS, SignBoosting, plan
-from frith.trees.parts import Part, forest_of_parts
-from frith.trees.vector_boosting import VectorBoosting
 
 _ROOM_FOR_TEMPERATURE = 80
 _MANY_LABELS = 16

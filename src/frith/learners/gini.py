@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from frith.curator import CuratorLike, Release
 from frith.forest import Forest
+from frith.growing.consistency import make_consistent
+from frith.growing.grower import Grower
+from frith.growing.pruning import collapse, splits_worth_keeping
 from frith.kernels import NodeCounts, NodeSplits, SplitCounts, SplitTables
 from frith.kernels.criteria import GiniMass, split_scores
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import whole
-from frith.published import PublishedCurator
-from frith.trees.consistency import make_consistent
-from frith.trees.growing import Grower
-from frith.trees.pruning import collapse, splits_worth_keeping
+from frith.learners.published.curator import PublishedCurator
 
 
 class GiniForestClassifier(PrivateForestClassifier):

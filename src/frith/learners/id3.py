@@ -10,16 +10,16 @@ import numpy as np
 
 from frith.curator import CuratorLike
 from frith.forest import Forest
+from frith.growing.allocation import level_shares
+from frith.growing.gain import information_gain
+from frith.growing.grower import Grower
+from frith.growing.pruning import collapse, splits_that_lower_errors
+from frith.growing.table_tree import TableTree
 from frith.kernels import LeafCounts, NodeSizes, NodeSplits
 from frith.kernels.criteria import MAX_CAP, criterion
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import one_of, whole
 from frith.learners.structured import forest_of_leaves
-from frith.trees.allocation import level_shares
-from frith.trees.gain import information_gain
-from frith.trees.growing import Grower
-from frith.trees.pruning import collapse, splits_that_lower_errors
-from frith.trees.tables import TableTree
 
 
 class ID3Classifier(PrivateForestClassifier):

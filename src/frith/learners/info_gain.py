@@ -9,13 +9,13 @@ import numpy as np
 
 from frith.curator import CuratorLike
 from frith.forest import Forest
+from frith.growing.grower import Grower
+from frith.growing.random_trees import floor_log
 from frith.kernels import LeafCounts, NodeSplits
 from frith.kernels.criteria import criterion
 from frith.learners.base import PrivateForestClassifier, structure_rng
 from frith.learners.parameters import share, whole
 from frith.learners.structured import forest_of_leaves
-from frith.trees.growing import Grower
-from frith.trees.random import floor_log
 
 
 class InfoGainForestClassifier(PrivateForestClassifier):

@@ -6,6 +6,9 @@ from typing import Any, Self
 
 from frith.curator import CuratorLike, Release
 from frith.forest import Forest
+from frith.forest.trees import Trees
+from frith.growing.pruning import prune_empty
+from frith.growing.random_trees import grow_random_trees, random_tree_height
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
 from frith.learners.structured import (
@@ -14,9 +17,6 @@ from frith.learners.structured import (
     count_leaves,
     forest_of_leaves,
 )
-from frith.structure import Trees
-from frith.trees.pruning import prune_empty
-from frith.trees.random import grow_random_trees, random_tree_height
 
 
 class RandomDecisionForestClassifier(StructureFirstClassifier):

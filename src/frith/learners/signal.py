@@ -12,12 +12,12 @@ import numpy as np
 from frith.curator import CuratorLike, Release
 from frith.domain import Domain
 from frith.forest import Forest
+from frith.forest.trees import Trees
+from frith.growing.pruning import collapse, reliable_nodes
+from frith.growing.random_trees import grow_supported_trees
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share
 from frith.learners.structured import Answered, StructureFirstClassifier, forest_of_leaves
-from frith.structure import Trees
-from frith.trees.pruning import collapse, reliable_nodes
-from frith.trees.random import grow_supported_trees
 
 
 class SignalForestClassifier(StructureFirstClassifier):

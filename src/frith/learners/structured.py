@@ -14,10 +14,10 @@ import numpy as np
 from frith.curator import CuratorLike, Release
 from frith.domain import Domain
 from frith.forest import Forest
+from frith.forest.trees import Trees, sum_up
 from frith.kernels import LeafCounts
 from frith.learners.base import PrivateForestClassifier
 from frith.privacy.guarantee import Guarantee
-from frith.structure import Trees, sum_up
 
 
 class Answered(Protocol):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from frith.errors import SourceError
 from frith.ledger.book import Book
+from frith.ledger.database import Database, url_of
 from frith.ledger.entries import BUDGET, Receipt
 from frith.ledger.state import State
 from frith.ledger.walk import Verification
 from frith.privacy.budget import Budget
 from frith.privacy.neighbors import neighbors_of
-from frith.store.database import Database, url_of
 
 _NAMED = 10  # accounts that an error names
 

@@ -30,11 +30,11 @@ from frith.curator import Release
 from frith.domain import Attribute, Domain
 from frith.errors import FrithError
 from frith.forest import Forest
+from frith.forest.trees import Trees
+from frith.growing.oblivious import join_trees
 from frith.parties.releases import PartyRelease
 from frith.parties.structure import LEARNERS, Structure
 from frith.privacy.guarantee import Guarantee
-from frith.structure import Trees
-from frith.trees.binary import join_trees
 
 
 class MergeError(FrithError, ValueError):

@@ -14,6 +14,7 @@ import numpy as np
 
 from frith.domain import Domain
 from frith.errors import FormatError, TooManyCells
+from frith.forest.trees import Trees, read_integers
 from frith.kernels import (
     MAX_CELLS,
     LeafCounts,
@@ -28,7 +29,6 @@ from frith.kernels import (
 )
 from frith.kernels.layout import Layout
 from frith.kernels.measuring import check_measured
-from frith.structure import Trees, read_integers
 
 VIEWS: dict[str, type[SplitTables] | type[NodeCounts] | type[NodeSizes]] = {
     "tables": SplitTables,

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from frith.curator import Curator
 from frith.domain import Domain
+from frith.domain.synthetic import synthetic_table
 from frith.engines import open_table
 from frith.errors import FormatError, FrithError
+from frith.forest.trees import Trees
 from frith.learners import RandomDecisionForestClassifier, SignalForestClassifier
 from frith.learners.structured import StructureFirstClassifier
 from frith.privacy.budget import Budget
-from frith.structure import Trees
-from frith.synthetic import synthetic_table
 
 FORMAT = "frith-structure/1"
 LEARNERS: dict[str, type[StructureFirstClassifier]] = {

@@ -15,8 +15,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import frith
+from frith._version import __version__
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
+from frith.ledger.database import StoreError
 from frith.privacy.exact import show
 from frith.server.context import Context
 from frith.server.documents import Healthy
@@ -29,7 +30,6 @@ from frith.server.pages.errors import is_page, problem_page
 from frith.server.problems import Problem
 from frith.server.routes import forests, jobs, ledger, members, parties, tables
 from frith.server.routes.caller import PROBLEMS
-from frith.store import StoreError
 
 log = structlog.get_logger("frith.server")
 SECURITY = {
@@ -52,7 +52,7 @@ def make_app(context: Context) -> FastAPI:
     """The whole server for one context."""
     app = FastAPI(
         title="frith: a private database",
-        version=frith.__version__,
+        version=__version__,
         summary="Forests with a privacy guarantee, from tables nobody may see.",
         openapi_url="/v1/openapi.json",
         docs_url=None,

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from frith.ledger import Book
 from frith.ledger.book import Clock, utc_now
+from frith.ledger.database import Database
 from frith.server.problems import Problem
 from frith.server.settings import Settings
-from frith.store import Database
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 _NAME = re.compile(NAME.replace("$", r"\Z"))

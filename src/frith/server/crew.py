@@ -18,12 +18,12 @@ from typing import Any
 
 import structlog
 
+from frith.ledger.database import Database
 from frith.server.context import Context
 from frith.server.ending import Ending
 from frith.server.logs import set_up_logs
 from frith.server.settings import Settings
 from frith.server.worker import Worker
-from frith.store import Database
 
 log = structlog.get_logger("frith.server")
 _LOOK_SECONDS = 0.5

@@ -12,13 +12,13 @@ from typing import Any
 
 import uvicorn
 
+from frith.ledger.database import Database
 from frith.server.app import make_app
 from frith.server.connections import allow_many_files, patient_for
 from frith.server.context import Context
 from frith.server.crew import Crew
 from frith.server.ending import Ending
 from frith.server.settings import Settings
-from frith.store import Database
 
 _BACKLOG = 2_048
 _GRACE_SECONDS = 10

@@ -10,11 +10,12 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from frith.curator import Curator
+from frith.curator.confusion import Score, private_score
 from frith.domain import Domain
+from frith.domain.synthetic import synthetic_table
 from frith.engines import Engine, open_table
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
-from frith.scoring import Score, private_score
 from frith.server.counting import count
 from frith.server.journal import unpack
 from frith.server.problems import Problem
@@ -31,7 +32,6 @@ from frith.server.requests import (
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
 from frith.server.tables import domain_of, get_table, open_source
-from frith.synthetic import synthetic_table
 
 OpenCurator = Callable[[Engine, Any], Curator]
 _SYNTHETIC = 1_000  # records of a dry run

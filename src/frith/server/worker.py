@@ -13,13 +13,13 @@ import structlog
 
 from frith.curator import Curator, Progress
 from frith.engines import Engine
+from frith.ledger.database import StoreError
 from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
 from frith.server import jobs
 from frith.server.context import Context
 from frith.server.problems import FAILED, Problem
 from frith.server.training import Work
-from frith.store import StoreError
 
 log = structlog.get_logger("frith.worker")
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]

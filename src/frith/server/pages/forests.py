@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy.orm import Session
 
+from frith.curator.confusion import Score
 from frith.forest import Forest
 from frith.privacy.budget import Budget
-from frith.scoring import Score
 from frith.server import forests, jobs, tables
 from frith.server.forests import Released
 from frith.server.pages.forms import NOTHING, Posted, Sent

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from frith.nodes import percent, plus_minus
+from frith.forest.nodes import percent, plus_minus
 from frith.privacy.words import promise
 from frith.server.pages import charts, words
 from frith.server.sessions import SignedIn

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from frith.engines.drafts import draft_of_files, draft_text
+from frith.engines.draft import draft_of_files, draft_text
 from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server import documents as d

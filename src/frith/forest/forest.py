@@ -1,0 +1,140 @@
+"""The model: trees that vote, read, drawn, saved and taken elsewhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from frith.domain import Value
+from frith.errors import FormatError
+from frith.forest.voting import VotingTrees
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from frith.forest.rules import RuleList
+    from frith.forest.svg import Svg
+
+
+@dataclass(frozen=True, eq=False)
+class Forest(VotingTrees):
+    """What was learned: trees, released values, a vote, and the guarantee that covers all of it.
+
+    Everything below reads releases only, so none of it costs budget.
+    """
+
+    # -- updates -------------------------------------------------------------------------------
+
+    def plus(self, other: Forest, *, disjoint: bool = False) -> Forest:
+        """Algorithm 5 of Private-RDT: the same trees with both forests' values added."""
+        if self.domain != other.domain or self.trees != other.trees or self.vote != other.vote:
+            raise ValueError("only forests of one structure and one domain can be added")
+        return replace(
+            self,
+            values=self.values + other.values,
+            guarantee=self.guarantee.then(other.guarantee, disjoint=disjoint),
+            variance=self.variance + other.variance,
+        )
+
+    # -- reading it ----------------------------------------------------------------------------
+
+    def rules(
+        self,
+        *,
+        min_confidence: float | None = None,
+        min_support: float | None = None,
+        label: Value | None = None,
+        attribute: str | None = None,
+        leaves_only: bool = False,
+        sort: str = "certainty",
+    ) -> RuleList:
+        """Every rule (root to leaf) and sub-rule (root to node), read from the releases alone.
+
+        Parameters
+        ----------
+        min_confidence, min_support : the least share of its label, and number of records
+        label, attribute : only rules that predict the one, or ask about the other
+        leaves_only : without sub-rules
+        sort : "certainty" (confidence less its standard error, for noise makes small rules look
+            sure), "confidence", "support", or "tree" for the forest's own order
+        """
+        from frith.forest.rules import select_rules
+
+        return select_rules(
+            self,
+            min_confidence=min_confidence,
+            min_support=min_support,
+            label=label,
+            attribute=attribute,
+            leaves_only=leaves_only,
+            sort=sort,
+        )
+
+    def draw(
+        self, path: str | Path | None = None, *, tree: int | None = 0, max_depth: int | None = None
+    ) -> Svg:
+        """A tree as SVG, or with `tree=None` all trees at a glance; written to an .svg or .png.
+
+        By default a tree is drawn as deep as stays readable; `max_depth` is in questions.
+        """
+        from frith.forest.draw import draw, draw_forest, write
+
+        if path is not None:
+            return write(self, path, tree, max_depth)
+        return draw_forest(self) if tree is None else draw(self, tree, max_depth)
+
+    def importances(self, *, errors: bool = False) -> Any:
+        """The mean decrease of Gini impurity by each attribute's splits, as shares of their sum.
+
+        A pandas Series in the domain's order, from released counts alone, negative ones as zero;
+        all zeros where no split gains anything. Noise looks like gain in small nodes, so it raises
+        attributes that are asked often. With `errors`, a DataFrame with a rough standard error
+        from the noise, which holds the splits and the sum for fixed.
+        """
+        from frith.forest.importance import importances
+
+        return importances(self, errors=errors)
+
+    # -- files and words -----------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file."""
+        text = json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise FormatError(f"{path} is not valid JSON; it may have been cut off") from None
+
+    def to_onnx(self) -> ModelProto:
+        """The forest as an ONNX model. Needs the `onnx` extra.
+
+        Its inputs are one column [N, 1] an attribute, by name (with "_" added where the name is
+        that of an output): text as string, whole numbers and booleans (0 and 1) as int64, other
+        numbers as double. A missing value is "" in text, NaN in doubles and -2**63 in integers,
+        unless that is a declared value. Its outputs are `label` [N], and `probabilities` [N, K] in
+        domain order; a label that no ONNX number holds is spelled as text.
+
+        A runtime that computes in double precision gives the labels of `predict` and the
+        probabilities of `predict_proba`. It needs memory for records times trees, so large tables
+        go in batches. The metadata hold the guarantee and the domain's fingerprint.
+        """
+        from frith.forest.onnx.model import onnx_model
+
+        return onnx_model(self)
+
+    def export_text(self, tree: int | None = None, max_depth: int | None = None) -> str:
+        """One tree (from 0) or all as indented text: conditions, label, confidence, support.
+
+        Support is the sum of a leaf's label counts, +- the standard error of its noise. A leaf
+        whose label comes "from above" leaves the word to a node on its path, as its vote says.
+        Branches deeper than `max_depth` are shown as one line.
+        """
+        from frith.forest.text import forest_text
+
+        return forest_text(self, tree, max_depth)

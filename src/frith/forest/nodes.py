@@ -1,0 +1,345 @@
+"""What every node of a forest says: the path to it, its label, and how sure that is.
+
+A path from a root to a leaf is a rule, one that ends earlier a sub-rule (section 3.3 of DPDF).
+Everything here is read from the released forest, so it may be shown to whoever may see the forest.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Attribute, Categorical, Numeric, Value, spelling
+from frith.domain.encoding import columns_of, encode_column
+from frith.forest.voting import VotingTrees, find_speakers
+
+# -- one rule ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One attribute's codes from `low` up to `high`, `without` some: all cuts on a path, as one.
+
+    A record meets it by its *encoded* value: outside values count as the domain declares, and so
+    do missing ones.
+
+    >>> age = Numeric("age", 0, 80, cells=8, missing=True)
+    >>> [str(Condition(age, low, high)) for low, high in ((0, 4), (2, 8), (2, 9), (8, 9), (0, 8))]
+    ['age < 40', 'age >= 20', 'age >= 20 (or missing)', 'age is missing', 'age is known']
+    >>> str(Condition(age, 2, 4)), str(Condition(Categorical("color", ("red", "blue")), 1, 2))
+    ('20 <= age < 40', 'color = blue')
+    >>> color = Categorical("color", ("red", "blue", "green", "white"))
+    >>> str(Condition(color, 0, 4, (1,))), str(Condition(color, 0, 4, (0, 1)))
+    ('color is not blue', 'color = green or white')
+    """
+
+    attribute: Attribute
+    low: int
+    high: int
+    without: tuple[int, ...] = ()
+
+    @property
+    def codes(self) -> list[int]:
+        return [c for c in range(self.low, self.high) if c not in self.without]
+
+    @property
+    def is_possible(self) -> bool:
+        """False where questions on one path exclude each other."""
+        return self.low < self.high and (not self.without or bool(self.codes))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The legal values of a categorical attribute; none for a number."""
+        if isinstance(self.attribute, Numeric):
+            return ()
+        return tuple(self.attribute.values[c] for c in self.codes)
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """A number is at least the first and less than the second; None where it is not bounded.
+
+        Exact, where the text rounds to what tells the edges of the grid apart.
+        """
+        a = self.attribute
+        if not isinstance(a, Numeric):
+            return None, None
+        inside = [a.edges[c - 1].item() if 0 < c < a.cells else None for c in (self.low, self.high)]
+        return inside[0], inside[1]
+
+    @property
+    def missing(self) -> bool:
+        """Whether missing numbers, where they have a code of their own, are meant too."""
+        return isinstance(self.attribute, Numeric) and self.low <= self.attribute.cells < self.high
+
+    def covers(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        return (codes >= self.low) & (codes < self.high) & ~np.isin(codes, self.without)
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"attribute": self.attribute.name, "text": str(self)}
+        if not isinstance(self.attribute, Numeric):
+            return data | {"values": list(self.values)}
+        low, high = self.bounds
+        numbers = self.is_possible and self.low < self.attribute.cells
+        return data | {"at_least": low, "below": high, "numbers": numbers, "missing": self.missing}
+
+    def __str__(self) -> str:
+        name = printable(self.attribute.name)
+        if not self.is_possible:
+            return f"{name} is impossible"
+        if not isinstance(self.attribute, Numeric):
+            return f"{name} {self._set(self.attribute)}"
+        return self._interval(name, self.attribute)
+
+    def _set(self, a: Categorical) -> str:
+        """The values by name, or those left out where they are fewer."""
+        left_out = [v for v in a.values if v not in self.values]
+        if 2 * len(left_out) < len(a.values):
+            return f"is not {' or '.join(map(_spelled, left_out))}" if left_out else "is anything"
+        return f"= {' or '.join(map(_spelled, self.values))}"
+
+    def _interval(self, name: str, a: Numeric) -> str:
+        if self.low >= a.cells:
+            return f"{name} is missing"
+        low, high = (_edge(a, c) if 0 < c < a.cells else None for c in (self.low, self.high))
+        if low is None and high is None:
+            return f"{name} is {'anything' if self.high >= a.size else 'known'}"
+        if high is None:
+            return f"{name} >= {low}{' (or missing)' if self.missing else ''}"
+        return f"{name} < {high}" if low is None else f"{low} <= {name} < {high}"
+
+
+def _spelled(value: Value) -> str:
+    return printable(spelling(value))
+
+
+def printable(text: str) -> str:
+    """A name or value as it is, or quoted where it would not show on one line."""
+    return text if text.isprintable() and text.strip() == text != "" else repr(text)
+
+
+@functools.lru_cache(maxsize=2**14)
+def _edge(attribute: Numeric, cut: int) -> str:
+    """The edge of the grid at a cut with as few digits as tell it from its neighbors."""
+    edge = attribute.edges[cut - 1].item()
+    around = [attribute.low, *attribute.edges[max(0, cut - 2) : cut + 1], attribute.high]
+    near = min(abs(other - edge) for other in around if other != edge) / 10
+    texts = (f"{edge:.{digits}g}" for digits in range(1, 18))
+    text = next(t for t in texts if abs(float(t) - edge) <= near)
+    return spelling(float(text)) if abs(edge) < 1e15 else text
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Conditions that lead to one node, and what was released there.
+
+    Attributes
+    ----------
+    label : the most common label by the released counts; where none is positive, that of the
+        nearest node above that has a positive one
+    confidence : the share of that label among the counts, negative ones as zero; 0 without any
+    support : the released number of records, which noise can make negative
+    confidence_error, support_error : standard errors from the *noise* alone, not from sampling;
+        that of the confidence by the delta method, and at most 1
+    counts : the released count of each label
+    """
+
+    tree: int
+    node: int
+    conditions: tuple[Condition, ...]
+    label: Value
+    confidence: float
+    confidence_error: float
+    support: float
+    support_error: float
+    counts: tuple[float, ...]
+    is_leaf: bool
+
+    def covers(self, table: Any) -> NDArray[np.bool_]:
+        """Which records of a DataFrame or Arrow table meet all conditions."""
+        columns, rows = columns_of(table)
+        inside = np.ones(rows, dtype=bool)
+        codes = np.empty(rows, dtype=np.uint16)
+        for condition in self.conditions:
+            encode_column(columns(condition.attribute.name), condition.attribute, codes)
+            inside &= condition.covers(codes)
+        return inside
+
+    @property
+    def text(self) -> str:
+        """The conditions in words."""
+        return " and ".join(map(str, self.conditions)) or "always"
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: _finite(getattr(self, name)) for name in self.__slots__}
+        conditions = [c.to_json() for c in self.conditions]
+        return data | {"conditions": conditions, "counts": list(self.counts)}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.text} -> {printable(spelling(self.label))} "
+            f"({percent(self.confidence)} ± {percent(self.confidence_error)} "
+            f"of {plus_minus(self.support, self.support_error)})"
+        )
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def plus_minus(support: float, error: float) -> str:
+    """A number of records and its noise: whole, for a tenth of a record is not of interest."""
+    noise = f" ± {error:,.0f}" if error >= 9.95 else f" ± {error:.2g}" if error else ""
+    return f"{round(support):,}{noise}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# -- all nodes of a forest ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """What is known of each node of a forest: where it is, and what its released counts say."""
+
+    forest: VotingTrees
+
+    @functools.cached_property
+    def parent(self) -> NDArray[np.int64]:
+        """The node above each node; -1 for a root, and for a node that no tree reaches."""
+        return self._places[0]
+
+    @functools.cached_property
+    def tree(self) -> NDArray[np.int64]:
+        """The tree each node is in; -1 where no tree reaches it."""
+        return self._places[1]
+
+    @property
+    def levels(self) -> list[NDArray[np.int64]]:
+        """The nodes of all trees by their depth, roots first."""
+        return self._places[2]
+
+    @functools.cached_property
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]:
+        trees, widths = self.forest.trees, self.forest.trees.widths(self.forest.domain)
+        trees.check(self.forest.domain)
+        parent, tree = np.full((2, trees.n_nodes), -1)
+        level, number = trees.roots.astype(np.int64), np.arange(trees.n_trees)
+        above = np.full(trees.n_trees, -1)
+        levels = []
+        while len(level):
+            parent[level], tree[level] = above, number
+            levels.append(level)
+            inner = level[trees.attribute[level] >= 0]
+            counts = widths[inner]
+            above = np.repeat(inner, counts)
+            within = np.arange(len(above)) - np.repeat(np.cumsum(counts) - counts, counts)
+            level, number = trees.first_child[above] + within, tree[above]
+        return parent, tree, levels
+
+    @functools.cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many nodes each node's subtree has, itself among them."""
+        sizes = np.ones(len(self.parent), dtype=np.int64)
+        for level in self.levels[:0:-1]:
+            above = self.parent[level]  # siblings stand side by side
+            first = np.flatnonzero(np.diff(above, prepend=-1))
+            sizes[above[first]] += np.add.reduceat(sizes[level], first)
+        return sizes
+
+    @functools.cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """The number of records of each node, negative counts as zero."""
+        return np.maximum(self.forest.values, 0).sum(axis=1, dtype=np.float64)
+
+    @functools.cached_property
+    def support(self) -> NDArray[np.float64]:
+        return self.forest.values.sum(axis=1, dtype=np.float64)
+
+    @functools.cached_property
+    def support_error(self) -> NDArray[np.float64]:
+        return np.sqrt(self.forest.domain.n_labels * self.forest.variance)
+
+    @functools.cached_property
+    def is_faint(self) -> NDArray[np.bool_]:
+        """Where the support is under its noise."""
+        return self.support < self.support_error
+
+    @functools.cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        return self.forest.node_shares.max(axis=1)
+
+    @functools.cached_property
+    def confidence_error(self) -> NDArray[np.float64]:
+        """Delta method on x_k / sum x: its derivative is (1-p)/n by x_k and -p/n by the others."""
+        p, n_labels = self.confidence, self.forest.domain.n_labels
+        slope = np.sqrt((1 - p) ** 2 + (n_labels - 1) * p**2)
+        noise = np.sqrt(self.forest.variance) * slope
+        some = self.totals > 0
+        return np.minimum(np.divide(noise, self.totals, out=np.ones_like(noise), where=some), 1)
+
+    @functools.cached_property
+    def label(self) -> NDArray[np.int64]:
+        """The code of each node's label."""
+        trees, speaker = self.forest.trees, np.arange(len(self.parent), dtype=np.int32)
+        widths = trees.widths(self.forest.domain)
+        find_speakers(trees.first_child, widths, self.confidence, False, speaker)
+        return self.forest.node_shares[speaker].argmax(axis=1)
+
+    def asks(self, attribute: int) -> NDArray[np.bool_]:
+        """Whether the path to each node asks about the attribute."""
+        asks = np.zeros(len(self.parent), dtype=bool)
+        here = self.forest.trees.attribute == attribute
+        for level in self.levels[1:]:
+            above = self.parent[level]
+            asks[level] = asks[above] | here[above]
+        return asks
+
+    def conditions(self, node: int) -> tuple[Condition, ...]:
+        """What leads to the node: one condition an attribute, the first asked first."""
+        path = [node]
+        while self.parent[path[-1]] >= 0:
+            path.append(int(self.parent[path[-1]]))
+        merged: dict[str, Condition] = {}
+        for child in reversed(path[:-1]):
+            new = self.step(child)
+            old = merged.get(new.attribute.name, new)
+            low, high = max(old.low, new.low), min(old.high, new.high)
+            without = tuple(sorted({*old.without, *new.without}))
+            merged[new.attribute.name] = Condition(new.attribute, low, max(low, high), without)
+        return tuple(merged.values())
+
+    def step(self, node: int) -> Condition:
+        """What the node's parent asks of those it sends here."""
+        above, trees = int(self.parent[node]), self.forest.trees
+        asked = self.forest.domain.attributes[trees.attribute[above]]
+        branch = node - int(trees.first_child[above])
+        if isinstance(asked, Categorical) and trees.cut[above] < -1:
+            members = trees.members(above)[: asked.size]
+            without = np.flatnonzero(members if branch else ~members)
+            return Condition(asked, 0, asked.size, tuple(without.tolist()))
+        if isinstance(asked, Categorical):
+            return Condition(asked, branch, branch + 1)
+        cut = min(int(trees.cut[above]), asked.size)
+        return Condition(asked, cut, asked.size) if branch else Condition(asked, 0, cut)
+
+    def rule(self, node: int) -> Rule:
+        forest = self.forest
+        return Rule(
+            tree=int(self.tree[node]),
+            node=node,
+            conditions=self.conditions(node),
+            label=forest.domain.label.values[self.label[node]],
+            confidence=float(self.confidence[node]),
+            confidence_error=float(self.confidence_error[node]),
+            support=float(self.support[node]),
+            support_error=float(self.support_error[node]),
+            counts=tuple(forest.values[node].tolist()),
+            is_leaf=bool(forest.trees.attribute[node] < 0),
+        )

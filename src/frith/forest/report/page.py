@@ -1,0 +1,210 @@
+"""The page: one self-contained HTML file, without scripts and without anything from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frith.forest.forest import Forest
+from frith.forest.nodes import percent, plus_minus, printable
+from frith.forest.report.charts import bars, calibration, waterfall
+from frith.forest.report.markup import Html, join, table, tag
+from frith.forest.report.trial import Trial, label_names, try_forest
+from frith.privacy.words import amount, promise
+
+_RULES, _TREES, _ATTRIBUTES = 25, 3, 30
+_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_CLEAR = 2.0  # standard errors of noise from which a leaf's support is clear
+_TOGETHER = (
+    " A rule speaks for its own tree alone. A prediction multiplies the label shares of all trees, each "
+    "correcting the others, so it may be surer than any one rule, or say something else."
+)
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2a22; --dim: #64706a; --paper: #fffefa; --card: #f4f3ee;
+  --line: #d9d8cd; --green: #23694a; --amber: #d09a2d; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8ece8; --dim: #9aa59f; --paper: #151b17;
+  --card: #1e2621; --line: #37423b; --green: #5db38a; --amber: #e0b352; } }
+body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, sans-serif; }
+h1, h2 { font-family: Georgia, serif; line-height: 1.2; } h2 { margin: 2.4rem 0 .6rem; }
+.promise { border-left: 4px solid var(--green); padding: .4rem 1rem; background: var(--card); }
+.none { border-color: #b3261e; } .dim, figcaption { color: var(--dim); }
+table { border-collapse: collapse; width: 100%; }
+th { text-align: left; color: var(--dim); font-weight: 500; }
+td, th { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
+.number { text-align: right; white-space: nowrap; }
+.wide, figure { overflow-x: auto; margin: .6rem 0; } svg { max-width: 100%; height: auto; }
+.chart text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+.chart text.dim { fill: var(--dim); }
+.bars { display: grid; gap: .25rem; }
+.row { display: grid; grid-template-columns: minmax(0, 16rem) 1fr 7rem; gap: 0 .9rem; align-items: center; }
+.name { overflow-wrap: anywhere; font-size: .9rem; } .row .number { text-align: left; font-size: .9rem; }
+.bar { width: 100%; height: 1.1rem; }
+.spent { fill: var(--green); } .empty { fill: var(--line); } .point { fill: var(--green); }
+.error { stroke: var(--amber); stroke-width: 2; } .diagonal { stroke: var(--dim); stroke-dasharray: 4 4; }
+.picture { background: #fff; border-radius: 8px; padding: 8px; }
+@media (max-width: 40rem) { body { padding: 1rem; } .wide td, .wide th { padding-right: .5rem; }
+  .row { grid-template-columns: 1fr 6.5rem; margin-bottom: .2rem; } .name { grid-column: 1 / -1; }
+  .rules thead { display: none; } .rules tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .5rem 0;
+    border-bottom: 1px solid var(--line); } .rules td { border: 0; padding: 0; font-size: .9rem; }
+  .rules td:first-child { flex-basis: 100%; } .rules td:nth-child(2)::before { content: "then "; }
+  .rules td:nth-child(4)::before { content: "support "; } .picture svg { min-width: 40rem; } }
+@media print { body { max-width: none; } h2 { break-after: avoid; } }
+"""
+
+
+def write_report(forest: Forest, path: str | Path, data: Any = None) -> None:
+    """Write the report of a forest; `data` is a table of one's own to test it on."""
+    Path(path).write_text(make_report(forest, data), encoding="utf-8")
+
+
+def make_report(forest: Forest, data: Any = None) -> str:
+    """One HTML page. Without `data` it reads releases only, so it may be shown to anyone.
+
+    With `data` it holds exact numbers about those records, and is as private as they are.
+    """
+    result = None if data is None else try_forest(forest, data)
+    title = f"A forest that predicts {forest.domain.label.name}"
+    parts = [_head(forest, title), _spending(forest)]
+    parts += [] if result is None else [_tested(forest, result)]
+    parts += [_importances(forest), _rules(forest), _pictures(forest), _elsewhere(forest)]
+    body = tag("body", tag("main", *parts))
+    top = tag("head", Html('<meta charset="utf-8">'),
+              Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+              tag("title", title), tag("style", Html(_STYLE)))  # fmt: skip
+    return "<!doctype html>\n" + tag("html", top, body, lang="en") + "\n"
+
+
+def _head(forest: Forest, title: str) -> Html:
+    claim, trees = forest.guarantee, forest.trees
+    kind = "promise" if claim.holds else "promise none"
+    delta = f", delta {amount(claim.delta)}" if claim.delta else ""
+    facts = [
+        f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, height {forest.height}, "
+        f"{len(trees.leaves):,} leaves",
+        f"{len(trees.asked)} of {len(forest.domain.attributes)} attributes asked",
+    ]
+    head = [tag("h1", title), tag("p", "; ".join(facts), class_="dim")]
+    amounts = f"epsilon {amount(claim.epsilon)}{delta}" if claim.holds else "no guarantee"
+    head += [
+        tag("h2", "What it promises"),
+        tag("p", tag("strong", amounts), "; neighbors: ", claim.neighbors),
+    ]
+    if claim.assumptions:
+        head.append(tag("p", "What it assumes, and what it does not cover:"))
+        head.append(tag("ul", *(tag("li", text) for text in claim.assumptions)))
+    if claim.parties:
+        head.append(tag("p", "Several parties have spent on it:"))
+        head.append(tag("ul", *(tag("li", str(share)) for share in claim.parties)))
+    return join([*head, tag("p", promise(claim), class_=kind)])
+
+
+def _spending(forest: Forest) -> Html:
+    asked = forest.guarantee.asked
+    if not asked:
+        return Html("")
+    rows = [
+        (q.purpose, f"{q.cells:,}", q.mechanism, f"{q.scale:.4g}", f"{float(q.share):.2%}")
+        for q in asked
+    ]
+    details = tag("details", tag("summary", "Every question"),
+                  table(("question", "cells", "mechanism", "scale", "share"), rows, (1, 3, 4)))  # fmt: skip
+    words = "Each question to the curator was charged before a record was read."
+    return join([tag("h2", "Where the budget went"), tag("p", words, class_="dim"),
+                 tag("figure", waterfall(asked)), details])  # fmt: skip
+
+
+def _tested(forest: Forest, result: Trial) -> Html:
+    names = label_names(forest)
+    better = f"always naming the most frequent label gets {percent(result.majority)}"
+    words = (
+        f"{percent(result.accuracy)} ± {percent(result.margin)} of {result.records:,} records of yours are "
+        f"predicted right; {better}. Mean log loss {result.log_loss:.3f}."
+    )
+    note = "These numbers are exact: this page is now as private as the records they are about."
+    rows = [
+        (name, *(f"{c:,}" for c in row)) for name, row in zip(names, result.confusion, strict=True)
+    ]
+    matrix = table(("is \\ said", *names), rows, range(1, len(names) + 1))
+    unknown = (
+        [tag("p", f"{result.unknown:,} records without a known label were left out.", class_="dim")]
+        if result.unknown
+        else []
+    )
+    figure = tag(
+        "figure", calibration(result.bins), tag("figcaption", "How often right, against how sure.")
+    )
+    return join([tag("h2", "On your records"), tag("p", words), tag("p", note, class_="dim"), *unknown,
+                 matrix, figure])  # fmt: skip
+
+
+def _importances(forest: Forest) -> Html:
+    frame = forest.importances(errors=True).sort_values("importance", ascending=False)
+    rows = [
+        (str(n), float(r.importance), float(r.standard_error))
+        for n, r in frame[:_ATTRIBUTES].iterrows()
+    ]
+    words = (
+        "How much of the gain in purity comes from splits on it, ± the standard error of the noise."
+    )
+    return join([tag("h2", "Which attributes tell"), tag("figure", bars(rows)),
+                 tag("p", words, class_="dim")])  # fmt: skip
+
+
+def _rules(forest: Forest) -> Html:
+    rows = [
+        (
+            rule.text,
+            printable(str(rule.label)),
+            f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}",
+            plus_minus(rule.support, rule.support_error),
+        )
+        for rule in forest.rules()[:_RULES]
+    ]
+    head = ("if", f"then {forest.domain.label.name}", "confidence", "support")
+    words = "The clearest first; ± is the standard error of the noise, which is public."
+    words += _TOGETHER if forest.vote == "product" and forest.trees.n_trees > 1 else ""
+    return join(
+        [
+            tag("h2", "Rules"),
+            tag("p", words, class_="dim"),
+            tag("div", table(head, rows, (2, 3)), class_="rules"),
+        ]
+    )
+
+
+def _pictures(forest: Forest) -> Html:
+    drawn = [forest.draw(tree=None)]
+    drawn += [forest.draw(tree=t) for t in range(min(_TREES, forest.trees.n_trees))]
+    figures = [tag("figure", Html(str(svg)), class_="picture") for svg in drawn]
+    return join([tag("h2", "Trees"), *figures])
+
+
+def _elsewhere(forest: Forest) -> Html:
+    """What noise there would have been at other epsilons, from the released counts alone."""
+    claim, leaves = forest.guarantee, forest.trees.leaves
+    noise = float(np.sqrt(np.median(forest.variance[leaves])))
+    if not claim.holds or not noise:
+        return Html("")
+    support = forest.values[leaves].sum(axis=1)
+    error = np.sqrt(forest.variance[leaves] * forest.domain.n_labels)
+    rows = [
+        (
+            f"{float(claim.epsilon) * f:.4g}" + (" (this one)" if f == 1 else ""),
+            f"{noise / f:.4g}",
+            f"{np.mean(support > _CLEAR * error / f):.0%}",
+        )
+        for f in _FACTORS
+    ]
+    words = (
+        "Noise on a leaf count shrinks as epsilon grows. The last column is the share of leaves whose "
+        "released support is over twice its noise: with more of them clear, more of the trees' detail is "
+        "signal. The same trees are assumed; a learner may grow others at another epsilon."
+    )
+    head = ("epsilon", "noise on a leaf count (standard deviation)", "leaves that stand out")
+    return join(
+        [tag("h2", "At other epsilons"), tag("p", words, class_="dim"), table(head, rows, (1, 2))]
+    )

@@ -1,0 +1,209 @@
+"""Lists of rules: chosen, ordered, written out, and judging records by themselves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Value, spelling
+from frith.forest.nodes import Nodes, Rule, percent, plus_minus, printable
+from frith.forest.voting import VotingTrees
+
+FORMAT = "frith-rules/1"
+SORTS = ("certainty", "confidence", "support", "tree")
+_PRINTED = 20  # rules in `str()` of a list
+
+# -- lists of rules ----------------------------------------------------------------------------
+
+
+class RuleList(Sequence[Rule]):
+    """Rules of one forest, in order; each is put together when it is looked at."""
+
+    def __init__(self, nodes: Nodes, chosen: NDArray[np.int64]):
+        self.nodes, self.chosen = nodes, chosen
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @overload
+    def __getitem__(self, index: int) -> Rule: ...
+    @overload
+    def __getitem__(self, index: slice) -> RuleList: ...
+    def __getitem__(self, index: int | slice) -> Rule | RuleList:
+        if isinstance(index, slice):
+            return RuleList(self.nodes, self.chosen[index])
+        return self.nodes.rule(int(self.chosen[index]))
+
+    def classifier(self) -> RuleClassifier:
+        """A classifier made of these rules and no others."""
+        return RuleClassifier(self)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row a rule."""
+        import pandas as pd
+
+        rules = list(self)
+        return pd.DataFrame(
+            {
+                "rule": [rule.text for rule in rules],
+                "label": [rule.label for rule in rules],
+                **{name: getattr(self.nodes, name)[self.chosen] for name in _FIGURES},
+                "is_leaf": self.nodes.forest.trees.attribute[self.chosen] < 0,
+                "tree": self.nodes.tree[self.chosen],
+                "node": self.chosen,
+            }
+        )
+
+    def to_markdown(self) -> str:
+        """A Markdown table, one row a rule."""
+        label = _cell(printable(self.nodes.forest.domain.label.name))
+        lines = [f"| rule | {label} | confidence | support |", "|---|---|--:|--:|"]
+        for rule in self:
+            share = f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}"
+            support = plus_minus(rule.support, rule.support_error)
+            said = _cell(printable(spelling(rule.label)))
+            lines.append(f"| {_cell(rule.text)} | {said} | {share} | {support} |")
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the guarantee that covers it."""
+        forest = self.nodes.forest
+        return {
+            "format": FORMAT,
+            "label": forest.domain.label.to_json(),
+            "guarantee": forest.guarantee.to_json(),
+            "rules": [rule.to_json() for rule in self],
+        }
+
+    def __str__(self) -> str:
+        more = len(self) - _PRINTED
+        lines = [str(rule) for rule in self[:_PRINTED]]
+        return "\n".join(lines + ([f"... and {more:,} more"] if more > 0 else [])) or "no rules"
+
+    def __repr__(self) -> str:
+        return f"<RuleList: {len(self):,} rules of {self.nodes.forest!r}>"
+
+
+_FIGURES = ("confidence", "confidence_error", "support", "support_error")
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|")
+
+
+def select_rules(
+    forest: VotingTrees,
+    *,
+    min_confidence: float | None = None,
+    min_support: float | None = None,
+    label: Value | None = None,
+    attribute: str | None = None,
+    leaves_only: bool = False,
+    sort: str = "certainty",
+) -> RuleList:
+    """The rules of a forest that pass every filter; see `Forest.rules`."""
+    nodes, domain = Nodes(forest), forest.domain
+    kept = nodes.tree >= 0
+    if min_confidence is not None:
+        kept &= nodes.confidence >= min_confidence
+    if min_support is not None:
+        kept &= nodes.support >= min_support
+    if label is not None:
+        kept &= nodes.label == _find("label", spelling(label), domain.label.codes)
+    if attribute is not None:
+        places = {name: j for j, name in enumerate(domain.names)}
+        kept &= nodes.asks(_find("attribute", attribute, places))
+    if leaves_only:
+        kept &= forest.trees.attribute < 0
+    chosen = np.flatnonzero(kept)
+    return RuleList(nodes, chosen[_order(nodes, chosen, sort)])
+
+
+def _find(what: str, wanted: str, known: dict[str, int]) -> int:
+    if wanted not in known:
+        shown = ", ".join(map(repr, [*known][:12])) + (", ..." if len(known) > 12 else "")
+        raise ValueError(f"the forest has no {what} {wanted!r}; it has {shown}")
+    return known[wanted]
+
+
+def _order(nodes: Nodes, chosen: NDArray[np.int64], sort: str) -> NDArray[np.intp]:
+    """The best first; where rules are level, the larger first, then in the forest's order."""
+    if sort not in SORTS:
+        raise ValueError(f"rules are sorted by {', '.join(SORTS)}; not by {sort!r}")
+    if sort == "tree":
+        return np.argsort(nodes.tree[chosen], kind="stable")
+    confidence, error, support = (
+        a[chosen] for a in (nodes.confidence, nodes.confidence_error, nodes.support)
+    )
+    keys = {"certainty": confidence - error, "confidence": confidence, "support": support}
+    return np.lexsort((-support, -keys[sort]))
+
+
+# -- rules as a classifier ---------------------------------------------------------------------
+
+
+class RuleClassifier:
+    """Judges records by the rules that were kept; equals the forest where none was dropped.
+
+    In each tree the deepest kept rule that covers a record and has a positive count speaks; a tree
+    without one abstains. Trees then vote as the forest does:
+
+    shares     the speaking rules' label shares, summed over trees
+    weighted   each speaking rule's label, weighted by its share
+    confident  the kept rule of highest share that covers the record
+    counts     the record's leaves' counts, summed; a leaf whose rule was dropped has its support
+               divided by the shares of the sub-rule that speaks for it, since counts of nodes
+               of different depth do not compare
+
+    A record on which all trees abstain gets the label shares of the whole forest.
+    """
+
+    def __init__(self, rules: RuleList):
+        self.rules = rules
+        self.labels = rules.nodes.forest.domain.label.values
+        self._judge = _judge(rules)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each record."""
+        return self._judge.predict(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """One row of label probabilities a record, in the order of `labels`."""
+        return self._judge.predict_proba(X)
+
+    def __repr__(self) -> str:
+        return f"<RuleClassifier: {len(self.rules):,} rules>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge(VotingTrees):
+    """A forest that knows only some of its nodes, and falls back on what the whole one knew."""
+
+    fallback: NDArray[np.float64] = None  # type: ignore[assignment]
+
+    @functools.cached_property
+    def label_weights(self) -> NDArray[np.float64]:
+        return self.fallback
+
+
+def _judge(rules: RuleList) -> _Judge:
+    """Dropped nodes lose their counts: by its vote, a forest then asks the nodes above them."""
+    forest = rules.nodes.forest
+    kept = np.zeros(forest.trees.n_nodes, dtype=bool)
+    kept[rules.chosen] = True
+    values = np.where(kept[:, None], forest.values, 0).astype(np.float64)
+    if forest.vote == "counts":
+        above = replace(forest, values=values, vote="shares")
+        leaves = forest.trees.leaves
+        size = np.maximum(rules.nodes.support[leaves, None], 0)
+        spoken = above.node_shares[above.speakers] * size
+        values[leaves] = np.where(kept[leaves, None], values[leaves], spoken)
+    return _Judge(
+        forest.domain, forest.trees, values, forest.guarantee, forest.variance, forest.vote,
+        forest.label_weights,
+    )  # fmt: skip

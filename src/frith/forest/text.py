@@ -1,0 +1,97 @@
+"""A forest as text to read, in the layout of scikit-learn's `export_text`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from frith.domain import Categorical, Numeric
+from frith.forest.trees import sum_up
+
+if TYPE_CHECKING:
+    from frith.forest.voting import VotingTrees
+
+
+def forest_text(forest: VotingTrees, tree: int | None = None, max_depth: int | None = None) -> str:
+    """The text that `Forest.export_text` describes."""
+    count = forest.trees.n_trees
+    if tree is not None and not 0 <= tree < count:
+        raise ValueError(f"there is no tree {tree}: trees are numbered from 0 to {count - 1}")
+    if max_depth is not None and max_depth < 0:
+        raise ValueError(f"max_depth is at least 0, not {max_depth}")
+    deepest = math.inf if max_depth is None else max_depth
+    if tree is not None:
+        return "".join(_tree_lines(forest, tree, deepest))
+    lines = ([f"tree {t} of {count}\n", *_tree_lines(forest, t, deepest)] for t in range(count))
+    return "\n".join("".join(tree) for tree in lines)
+
+
+def _tree_lines(forest: VotingTrees, tree: int, deepest: float) -> Iterator[str]:
+    """One line a question or leaf, depth first. A stack, as a file may hold a very deep tree."""
+    trees = forest.trees
+    below = sum_up(trees, np.ones((len(trees.leaves), 1), dtype=np.int64), forest.domain)
+    stack = [(int(trees.roots[tree]), 0, "")]
+    while stack:
+        node, depth, question = stack.pop()
+        if question:
+            yield _line(depth - 1, question)
+        if trees.attribute[node] < 0:
+            speaker = int(forest.speakers[trees.nodes[node, 3]])
+            yield _line(depth, _answer(forest, node, speaker))
+        elif depth >= deepest:
+            yield _line(depth, f"{_answer(forest, node, node)}; {below[node, 0]:,} leaves below")
+        else:
+            children = list(enumerate(trees.children(node, forest.domain)))
+            stack += [(c, depth + 1, _question(forest, node, b)) for b, c in reversed(children)]
+
+
+def _line(depth: int, text: str) -> str:
+    return "|   " * depth + f"|--- {text}\n"
+
+
+def _question(forest: VotingTrees, node: int, branch: int) -> str:
+    """What holds of the records that go into this branch."""
+    attribute = forest.domain.attributes[forest.trees.attribute[node]]
+    if forest.trees.cut[node] < -1:
+        members = forest.trees.members(node)
+        values = [v for v, inside in zip(attribute.values, members, strict=False) if inside]
+        return f"{attribute.name} {'not ' if branch else ''}in {values!r}"
+    if isinstance(attribute, Categorical):
+        return f"{attribute.name} = {attribute.values[branch]!r}"
+    return f"{attribute.name} {_side(attribute, int(forest.trees.cut[node]), branch == 1)}"
+
+
+def _side(attribute: Numeric, cut: int, is_right: bool) -> str:
+    if cut >= attribute.cells and attribute.missing:
+        return "is missing" if is_right else "is known"
+    inside = 0 < cut < attribute.cells
+    edge = f"{attribute.edges[cut - 1] if inside else math.inf * (cut or -1):.6g}"
+    if not is_right:
+        return f"< {edge}"
+    return f">= {edge} or missing" if attribute.missing else f">= {edge}"
+
+
+def _answer(forest: VotingTrees, node: int, speaker: int) -> str:
+    """The label that `speaker` gives the records of `node`, and how much stands behind it."""
+    label, shares = forest.domain.label, forest.node_shares[speaker]
+    best = int(shares.argmax())
+    says = f"{label.name} = {label.values[best]!r}, confidence {shares[best]:.2f}"
+    if shares[best] <= 0:
+        says = "no positive count"
+    elif speaker != node:
+        says += " from above"
+    return f"{says}, support {_support(forest, node)}"
+
+
+def _support(forest: VotingTrees, node: int) -> str:
+    """The sum of the label counts, each of which has its own noise."""
+    noise = math.sqrt(forest.domain.n_labels * forest.variance[node])
+    support = _short(float(forest.values[node].sum()))
+    return f"{support} +- {_short(noise)}" if noise > 0 else support
+
+
+def _short(number: float) -> str:
+    return f"{round(number, 1) + 0.0:,.1f}".removesuffix(".0")  # + 0.0: no minus zero

@@ -1,0 +1,295 @@
+"""Trees that vote: public structure, released values per node, and what they say about a record."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith._jit import available_threads, compiled
+from frith.domain import Domain, class_array
+from frith.domain.encoding import columns_of, encode_attributes
+from frith.errors import FormatError, FrithError
+from frith.forest.trees import Trees, find_leaf
+from frith.privacy.guarantee import Guarantee
+
+FORMAT = "frith-forest/1"
+VOTES = ("counts", "shares", "weighted", "confident", "product")
+_ROWS = 65_536  # rows predicted per slice
+_LEAST_SHARE = 1e-12  # no tree can rule a label out
+
+
+@dataclass(frozen=True, eq=False)
+class VotingTrees:
+    """Trees with released values, and the guarantee under which they were released.
+
+    Holds no unreleased number: whoever has the forest may read, print and share all of it.
+    `values` are the label counts of every node and `variance` that of the noise on each count of
+    a node. The vote says how trees decide together:
+
+    counts     label counts of the record's leaves, summed over trees (Algorithm 3 of Private-RDT)
+    shares     label shares of the record's leaves, summed over trees
+    weighted   each tree's most common label, weighted by its share (DPDF)
+    confident  the label of highest share on any path; ties by shares summed over trees (DP-RF)
+    product    label shares of the record's leaves, multiplied over trees: each corrects the others
+
+    Where a vote needs shares, a leaf without a positive count speaks with the nearest node above
+    it that has one; with `confident`, the node of highest share on the path speaks.
+    """
+
+    domain: Domain
+    trees: Trees
+    values: NDArray[Any]
+    guarantee: Guarantee
+    variance: NDArray[np.float64]
+    vote: str = "counts"
+
+    def __post_init__(self) -> None:
+        self.trees.check(self.domain)
+        if self.values.shape != (self.trees.n_nodes, self.domain.n_labels):
+            raise FormatError("the forest's values do not fit its trees")
+        if self.vote not in VOTES:
+            raise FormatError(f"a forest's vote is one of {', '.join(VOTES)}")
+
+    # -- prediction ----------------------------------------------------------------------------
+
+    def encode(self, table: Any, threads: int | None = None) -> NDArray[Any]:
+        """Codes of a DataFrame or Arrow table (columns by name) or an array (in domain order)."""
+        columns, rows = columns_of(table, self.domain.names)
+        return encode_attributes(columns, self.domain, rows, threads=threads or available_threads())
+
+    def predict_proba(self, table: Any, threads: int | None = None) -> NDArray[np.float64]:
+        """One row of label probabilities a record, labels in domain order."""
+        return self.proba_of_codes(self.encode(table, threads), threads)
+
+    def predict(self, table: Any, threads: int | None = None) -> NDArray[Any]:
+        """The most probable label of each record; the first in domain order where labels tie."""
+        labels = class_array(self.domain.label.values)
+        return labels[self.labels_of_codes(self.encode(table, threads), threads)]
+
+    def proba_of_codes(
+        self, codes: NDArray[Any], threads: int | None = None
+    ) -> NDArray[np.float64]:
+        """What the vote gives each label, over its total.
+
+        Noise can leave sums of counts negative; they count as zero. A record without one positive
+        sum gets the label shares of the whole forest.
+        """
+        out = np.empty((len(codes), self.domain.n_labels))
+
+        def share(rows: slice) -> None:
+            weights = np.maximum(self._weights(codes[rows]), 0)
+            weights[weights.sum(axis=1) == 0] = self.label_weights
+            out[rows] = weights / weights.sum(axis=1, keepdims=True)
+
+        self._over_slices(share, len(codes), threads)
+        return out
+
+    def labels_of_codes(self, codes: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
+        """The code of the most probable label of each encoded record."""
+        out = np.empty(len(codes), dtype=self.domain.label_type)
+        fallback = int(np.argmax(self.label_weights))
+
+        def decide(rows: slice) -> None:
+            _decide(self._weights(codes[rows]), fallback, out[rows])
+
+        self._over_slices(decide, len(codes), threads)
+        return out
+
+    @functools.cached_property
+    def label_weights(self) -> NDArray[np.float64]:
+        """The weight of each label in the whole forest, at least one of them positive."""
+        weights = np.maximum(self.values[self.trees.roots].sum(axis=0, dtype=np.float64), 0)
+        return weights if weights.sum() > 0 else np.ones_like(weights)
+
+    @functools.cached_property
+    def node_shares(self) -> NDArray[np.float64]:
+        """The share of each label at each node; zeros where no count is positive."""
+        counts = np.maximum(self.values, 0).astype(np.float64)
+        return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+
+    @functools.cached_property
+    def speakers(self) -> NDArray[np.int32]:
+        """The node that speaks for each leaf."""
+        speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
+        if self.vote != "counts":
+            confidence = self.node_shares.max(axis=1)
+            widths = self.trees.widths(self.domain)
+            find_speakers(
+                self.trees.first_child, widths, confidence, self.vote == "confident", speaker
+            )
+        return speaker[self.trees.leaves]
+
+    @functools.cached_property
+    def leaf_values(self) -> NDArray[np.float64]:
+        """What each leaf adds to its records."""
+        if self.vote == "counts":
+            return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
+        shares = self.node_shares[self.speakers]
+        if self.vote == "weighted":
+            best = shares.argmax(axis=1)[:, None] == np.arange(shares.shape[1])
+            shares = np.where(best, shares, 0.0)
+        if self.vote == "product":  # a tree without a positive count on the path says nothing
+            some = shares.sum(axis=1, keepdims=True) > 0
+            shares = np.where(some, np.log(np.maximum(shares, _LEAST_SHARE)), 0.0)
+        return np.ascontiguousarray(shares)
+
+    def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        weights = np.zeros((len(codes), self.domain.n_labels))
+        add = _most_confident if self.vote == "confident" else _add_leaves
+        add(codes, self.trees.roots, self.trees.nodes, self.trees.sets, self.leaf_values, weights)
+        if self.vote == "product":
+            some = weights.any(axis=1, keepdims=True)  # else no tree said anything
+            weights = np.where(some, np.exp(weights - weights.max(axis=1, keepdims=True)), 0.0)
+        return weights
+
+    def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
+        slices = [slice(i, min(i + _ROWS, rows)) for i in range(0, rows, _ROWS)]
+        if len(slices) < 2:
+            for rows_ in slices:
+                work(rows_)
+            return
+        with ThreadPoolExecutor(threads or available_threads()) as pool:
+            list(pool.map(work, slices))
+
+    @functools.cached_property
+    def height(self) -> int:
+        """The most questions on one path."""
+        depth = np.zeros(self.trees.n_nodes, dtype=np.int64)
+        for node in np.flatnonzero(self.trees.attribute >= 0):
+            children = self.trees.children(int(node), self.domain)
+            depth[children.start : children.stop] = depth[node] + 1
+        return int(depth.max())
+
+    def describe(self) -> str:
+        """What the forest is, what it promises and where its budget went, in words."""
+        trees, domain = self.trees, self.domain
+        lines = [
+            f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, height {self.height}, "
+            f"{len(trees.leaves):,} leaves; label {domain.label.name!r} with "
+            f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes asked",
+            str(self.guarantee),
+        ]
+        noise = float(np.sqrt(np.median(self.variance[trees.leaves])))
+        if noise > 0:
+            lines.append(f"noise on each leaf count: standard deviation {noise:.4g}")
+            lines += self._rebuild_words(noise)
+        lines += [f"asked: {question}" for question in self.guarantee.asked]
+        return "\n".join(lines)
+
+    def _rebuild_words(self, noise: float) -> list[str]:
+        """Whether a rebuild would pay, where leaves are sums of several releases."""
+        from frith.privacy.rebuilding import rebuild
+
+        found, least = rebuild(self.guarantee), self.variance[self.trees.leaves].min()
+        if found is None or least < found.variance * (1 - 1e-6):  # trees side by side are no sum
+            return []
+        return [
+            f"this is the noise of {found.releases} releases: one rebuild from all records at the "
+            f"same epsilon would make it {found.gain:.3g} times smaller, {noise / found.gain:.4g}"
+        ]
+
+    def __repr__(self) -> str:
+        kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "no guarantee"
+        return f"<Forest: {self.trees.n_trees} trees, {len(self.trees.leaves):,} leaves, {kind}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VotingTrees):
+            return NotImplemented
+        return self.to_json() == other.to_json()
+
+    # -- JSON ----------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "vote": self.vote,
+            "guarantee": self.guarantee.to_json(),
+            "variance": self.variance.tolist(),
+            "domain": self.domain.to_json(),
+            "trees": self.trees.to_json(),
+            "values": self.values.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise FormatError(f"this is not a frith forest: it must say format {FORMAT!r}")
+        try:
+            domain = Domain.from_json(data["domain"])
+            trees = Trees.from_json(data["trees"], domain)
+            values = np.array(data["values"])
+            if values.shape != (trees.n_nodes, domain.n_labels) or values.dtype.kind not in "if":
+                raise FormatError("the forest's values do not fit its trees")
+            if not np.isfinite(values).all() or data["vote"] not in VOTES:
+                raise FormatError("the forest's values or its vote are not legal")
+            variance = np.array(data["variance"], dtype=np.float64)
+            if variance.shape != (trees.n_nodes,) or not np.all(variance >= 0):
+                raise FormatError("the forest's variances do not fit its trees")
+            guarantee = Guarantee.from_json(data["guarantee"])
+            return cls(domain, trees, values, guarantee, variance, data["vote"])
+        except FrithError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise FormatError(
+                f"the forest is incomplete or malformed ({type(error).__name__})"
+            ) from None
+
+
+@compiled
+def _add_leaves(codes, roots, nodes, sets, leaf_values, out):  # type: ignore[no-untyped-def]
+    for start in range(0, len(codes), 512):
+        for root in roots:
+            for i in range(start, min(start + 512, len(codes))):
+                leaf = find_leaf(codes, i, root, nodes, sets)
+                for label in range(out.shape[1]):
+                    out[i, label] += leaf_values[leaf, label]
+
+
+@compiled
+def _most_confident(codes, roots, nodes, sets, leaf_values, out):  # type: ignore[no-untyped-def]
+    """The shares of the most confident leaf; where labels tie there, the sum over all trees."""
+    n_labels = out.shape[1]
+    for i in range(len(codes)):
+        best, label, tie, speaker = -1.0, -1, False, 0
+        for root in roots:
+            leaf = find_leaf(codes, i, root, nodes, sets)
+            for c in range(n_labels):
+                share = leaf_values[leaf, c]
+                if share > best:
+                    best, label, tie, speaker = share, c, False, leaf
+                elif share == best and c != label:
+                    tie = True
+        for c in range(n_labels):
+            if not tie:
+                out[i, c] = leaf_values[speaker, c]
+        if tie:
+            for root in roots:
+                leaf = find_leaf(codes, i, root, nodes, sets)
+                for c in range(n_labels):
+                    out[i, c] += leaf_values[leaf, c]
+
+
+@compiled
+def find_speakers(first_child, widths, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
+    """Top down: a node speaks for itself if it may, else as its parent does."""
+    for node in range(len(widths)):
+        above = speaker[node]
+        least = confidence[above] if most_confident else 0.0
+        for child in range(first_child[node], first_child[node] + widths[node]):
+            if confidence[child] <= least:
+                speaker[child] = above
+
+
+@compiled
+def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
+    for i in range(len(weights)):
+        best, most = fallback, 0.0
+        for label in range(weights.shape[1]):
+            if weights[i, label] > most:
+                best, most = label, weights[i, label]
+        out[i] = best

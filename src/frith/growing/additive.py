@@ -1,0 +1,259 @@
+"""Additive trees for many labels: few noisy tables, shrunk by what the noise is known to be.
+
+choose m attributes by how many records their values' most common labels get right
+release their tables, value x label
+shrink each table towards independence; a tree for each says how its values favor labels
+choose how strongly all trees speak, by how many records that gets right
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import CuratorLike
+from frith.forest.trees import Trees
+from frith.growing.parts import Part
+from frith.kernels import (
+    AttributeChoice,
+    CorrectChoice,
+    CorrectCounts,
+    SplitCounts,
+    SplitTables,
+)
+from frith.kernels.layout import Layout
+
+CHOICES = Fraction(15, 100)
+TEMPERATURE = Fraction(8, 100)
+FACTORS = np.array([0, 3, 6, 10, 14, 20])
+"""How strongly the trees may speak, in tenths; 0 leaves it to the label shares."""
+_POINT = 2**16
+_POOLED = 20.0  # how many cells the strength of other attributes' signals is worth
+_SMOOTHING = 0.1
+_EVERY_VALUE = 99  # the band of an attribute without an order
+
+
+@dataclass
+class AdditiveTables:
+    """The algorithm above; everything it keeps is public or released."""
+
+    curator: CuratorLike
+    layout: Layout
+    n_records: int
+
+    def learn(self, n_asked: int, share: Fraction, with_temperature: bool) -> list[Part]:
+        """Trees worth `share` of the budget."""
+        kept = TEMPERATURE * share if with_temperature else Fraction(0)
+        asked = self._choose(n_asked, CHOICES * (share - kept))
+        tables = self.curator.noisy_counts(
+            SplitTables(self._tables(asked)),
+            share - kept - (CHOICES * (share - kept) if n_asked < len(self._useful) else 0),
+            "labels by value",
+        )
+        parts = [tables.values[0, self.layout.bins(a)].astype(np.float64) for a in asked]
+        shares = label_shares(parts, tables.variance, self.n_records)
+        ordered = [self.layout.is_numeric(a) for a in asked]
+        effects, sizes = shrunk_effects(parts, ordered, shares, tables.variance, self.n_records)
+        factor = self._temperature(asked, shares, effects, kept) if with_temperature else 1.0
+        effects = [factor * effect for effect in effects]
+        return self._parts(asked, shares, effects, sizes, tables.variance)
+
+    @property
+    def _useful(self) -> list[int]:
+        """The attributes that can tell records apart; the first one where none can."""
+        return [a for a, x in enumerate(self.layout.domain.attributes) if x.size > 1] or [0]
+
+    def _tables(self, asked: list[int]) -> SplitCounts:
+        asks = np.zeros((1, len(self.layout.domain.attributes)), dtype=bool)
+        asks[0, asked] = True
+        return SplitCounts(single_leaf(), self.layout, np.zeros(1, dtype=np.int64), asks)
+
+    def _choose(self, count: int, share: Fraction) -> list[int]:
+        """Peeling: one after the other, each from those that are left."""
+        left = self._useful
+        if count >= len(left):
+            return left
+        kernel, chosen = self._tables(left), []
+        for i in range(count):
+            attributes = AttributeChoice(kernel, tuple(left))
+            pick = self.curator.choose(attributes, share / count, f"table {i + 1}")
+            chosen.append(left.pop(pick))
+        return chosen
+
+    def _temperature(
+        self,
+        asked: list[int],
+        shares: NDArray[np.float64],
+        effects: list[NDArray[np.float64]],
+        share: Fraction,
+    ) -> float:
+        scores = np.zeros((self.layout.n_bins, len(shares)), dtype=np.int64)
+        for a, effect in zip(asked, effects, strict=True):
+            scores[self.layout.bins(a)] = np.round(effect * _POINT)
+        start = np.round(10 * _POINT * np.log(shares)).astype(np.int64)
+        kernel = CorrectCounts(self.layout, tuple(asked), start, scores, FACTORS)
+        pick = self.curator.choose(CorrectChoice(kernel), share, "temperature")
+        return float(FACTORS[pick]) / 10
+
+    def _parts(
+        self,
+        asked: list[int],
+        shares: NDArray[np.float64],
+        effects: list[NDArray[np.float64]],
+        sizes: list[NDArray[np.float64]],
+        variance: float,
+    ) -> list[Part]:
+        """A leaf with the label shares, and a tree for each attribute that corrects them."""
+        everybody = np.array([float(self.n_records)])
+        parts = [Part(single_leaf(), np.log(shares)[None], everybody, variance / len(asked))]
+        for a, effect, size in zip(asked, effects, sizes, strict=True):
+            tree, bin_of_leaf = bin_tree(self.layout, a)
+            parts.append(Part(tree, effect[bin_of_leaf], size[bin_of_leaf], variance))
+        return parts
+
+
+def single_leaf() -> Trees:
+    nothing = np.full(1, -1, dtype=np.int32)
+    return Trees(np.zeros(1, dtype=np.int32), nothing, nothing.copy(), nothing.copy())
+
+
+def bin_tree(layout: Layout, attribute: int) -> tuple[Trees, NDArray[np.int64]]:
+    """A tree with a leaf for every bin of an attribute, and the bin of each leaf in order.
+
+    Values of a category split at once; numbers by halving their cuts.
+    """
+    root = np.zeros(1, dtype=np.int32)
+    if not layout.is_numeric(attribute):
+        size = layout.domain.attributes[attribute].size
+        asked = np.array([attribute] + [-1] * size, dtype=np.int32)
+        first = np.array([1] + [-1] * size, dtype=np.int32)
+        return Trees(root, asked, np.full(size + 1, -1, dtype=np.int32), first), np.arange(size)
+    cuts = layout.cuts[attribute]
+    asked_, cut, first_child, bins = [-1], [-1], [-1], [0]
+    todo = [(0, 0, len(cuts))]  # a node and the bins low .. high that it stands for
+    for node, low, high in todo:
+        bins[node] = low
+        if low == high:
+            continue
+        middle = (low + high) // 2
+        asked_[node], cut[node], first_child[node] = attribute, int(cuts[middle]), len(asked_)
+        todo += [(len(asked_), low, middle), (len(asked_) + 1, middle + 1, high)]
+        for column in (asked_, cut, first_child, bins):
+            column.extend([-1, -1])
+    arrays = (np.array(a, dtype=np.int32) for a in (asked_, cut, first_child))
+    trees = Trees(root, *arrays)
+    return trees, np.array(bins, dtype=np.int64)[trees.leaves]
+
+
+# -- post-processing: what the noise lets be seen ------------------------------------------------
+
+
+def label_shares(
+    tables: list[NDArray[np.float64]], variance: float, n_records: int
+) -> NDArray[np.float64]:
+    """All tables have the same label totals; their inverse-variance mean, shrunk to equal shares."""
+    n_labels = tables[0].shape[1]
+    weights = np.array([1 / len(t) for t in tables])
+    spread = variance / weights.sum()
+    totals = sum(w * t.sum(axis=0) for w, t in zip(weights / weights.sum(), tables, strict=True))
+    off = totals - n_records / n_labels
+    kept = max(0.0, 1 - n_labels * spread / max(float((off**2).sum()), 1e-9))
+    totals = np.maximum(n_records / n_labels + kept * off, 0.02 * n_records / n_labels)
+    return np.asarray(totals / totals.sum())
+
+
+def shrunk_effects(
+    tables: list[NDArray[np.float64]],
+    ordered: list[bool],
+    shares: NDArray[np.float64],
+    variance: float,
+    n_records: int,
+) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+    """How each value favors each label, as centered log ratios; and how many records it has.
+
+    What a table holds beyond independence is taken apart by frequency along an ordered attribute,
+    and each band kept by the share of it that is signal (a Wiener filter). The signal's strength
+    is pooled over attributes, since one table says little about it.
+    """
+    labels = shares * len(shares)
+    both = [
+        _waves(len(table)) if has_order else _values(len(table))
+        for table, has_order in zip(tables, ordered, strict=True)
+    ]
+    bases, bands = [basis for basis, _ in both], [band for _, band in both]
+    sizes = [
+        _shrunk_sizes(t.sum(axis=1), basis, band, variance * len(shares), n_records)
+        for t, basis, band in zip(tables, bases, bands, strict=True)
+    ]
+    expected = [size[:, None] * shares for size in sizes]
+    beyond = [b @ (t - e) for b, t, e in zip(bases, tables, expected, strict=True)]
+    found: dict[int, float] = {}
+    room: dict[int, float] = {}
+    for table, band in zip(beyond, bands, strict=True):
+        for b in np.unique(band):
+            part = table[band == b]
+            found[b] = found.get(b, 0.0) + float(((part**2 - variance) * labels).sum())
+            room[b] = room.get(b, 0.0) + len(part) * float((labels**2).sum())
+    strength = {b: max(0.0, found[b] / room[b]) for b in found}
+    effects = []
+    for basis, band, table, mean in zip(bases, bands, beyond, expected, strict=True):
+        kept = np.zeros_like(table)
+        for b in np.unique(band):
+            part = table[band == b]
+            own = float(((part**2 - variance) * labels).sum())
+            cells = len(part) * float((labels**2).sum())
+            power = max(0.1 * strength[b], (own + _POOLED * strength[b]) / (cells + _POOLED))
+            signal = power * labels
+            kept[band == b] = signal / (signal + max(variance, 1e-9))
+        more = basis.T @ (table * kept)
+        smooth = _SMOOTHING * np.sqrt(variance) * labels * kept.mean() + 0.5
+        ratio = np.log((np.maximum(mean + more, 0) + smooth) / (mean + smooth))
+        effects.append(ratio - (ratio * shares).sum(axis=1, keepdims=True))
+    return effects, sizes
+
+
+def _shrunk_sizes(
+    sizes: NDArray[np.float64],
+    basis: NDArray[np.float64],
+    band: NDArray[np.int64],
+    variance: float,
+    n_records: int,
+) -> NDArray[np.float64]:
+    """The records of each value: towards equal sizes, band by band, as far as noise explains them."""
+    mean = n_records / len(sizes)
+    waves = basis @ (sizes - mean)
+    power = np.array([(waves[band == b] ** 2).sum() for b in band])
+    count = np.array([(band == b).sum() for b in band])
+    kept = np.maximum(0, 1 - count * variance / np.maximum(power, 1e-9))
+    if band[-1] != _EVERY_VALUE:
+        kept = np.maximum.accumulate(kept[::-1])[::-1]
+    shrunk = np.maximum(mean + basis.T @ (waves * kept), 0.05 * mean)
+    return np.asarray(shrunk / shrunk.sum() * n_records)
+
+
+def _values(size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Without an order, each value stands for itself."""
+    return np.eye(size), np.full(size, _EVERY_VALUE)
+
+
+def _waves(size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The cosine transform, its rows waves and the first one constant; and the band of each."""
+    k = np.arange(size)[:, None]
+    waves = np.cos(np.pi * k * (2 * np.arange(size) + 1) / (2 * size)) * np.sqrt(2 / size)
+    waves[0] /= np.sqrt(2)
+    return np.asarray(waves), _bands(size)
+
+
+def _bands(size: int) -> NDArray[np.int64]:
+    """Frequencies 0 | 1 | 2 | 3, 4, 5 | 6 .. 11 | ...: each as wide as all before it."""
+    bands = np.zeros(size, dtype=np.int64)
+    low, width, number = 1, 1, 1
+    while low < size:
+        bands[low : low + width] = number
+        low += width
+        width = low if low > 2 else 1
+        number += 1
+    return bands

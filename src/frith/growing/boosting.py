@@ -1,0 +1,166 @@
+"""Sign-step boosting for two labels: a private choice a step, a few sums a block.
+
+    F = 0
+    for each block:
+        for each step: choose (question, sign) by the sums of y - p;  F += sign eta, by side
+        release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's questions
+        F += the posterior mean of each cell's value
+
+Every block is an oblivious tree whose leaves say what its steps and its cell add up to, so the
+whole is a forest whose trees multiply.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import CuratorLike
+from frith.forest.trees import Trees
+from frith.growing.oblivious import ObliviousTree, ask_once
+from frith.growing.parts import Part
+from frith.growing.posterior import cell_values
+from frith.kernels import StepChoice
+from frith.kernels.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
+from frith.kernels.layout import Layout
+from frith.kernels.splits import BinarySplit, BinarySplits
+
+CHOICES = Fraction(7, 10)
+"""The share of the budget for choices; the rest is for the cells."""
+MOST_STEPS = 64
+LIMIT_STEPS = 400
+"""Without noise, steps cost time alone."""
+CELL_QUESTIONS = 6
+_GROWTH = 1.1  # each step gets so much more than the one before it
+_WIDEST = 300.0  # but the last no more than so much more than the first
+_FIRST_STEP = 0.7
+_BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
+_CLIP = UNIT // 2
+_LEAST_CURVATURE = 0.0125  # of the average cell's records
+
+
+def plan(room: float) -> tuple[int, float, bool]:
+    """How many steps to make, the root of the sum of their squared sizes, and whether to buy cells.
+
+    `room` is how many steps would leave each choice enough signal. Where that is little, choices
+    are worth more than cells; and without cells an odd number is better, for no sum of steps is 0.
+    """
+    if room <= 2:
+        return 1, 1.2, False
+    if room < 3.75:
+        return 3, 1.2, False
+    if room < 12.65:
+        return 2 * int(5 / 7 * room) + 1, 1.5, False
+    steps = LIMIT_STEPS if math.isinf(room) else min(MOST_STEPS, round(room))
+    return steps, 1.2, True
+
+
+def blocks_of(steps: int, first: int = 3) -> list[int]:
+    """How many questions each tree asks: few in the first, so that the rest can build on it."""
+    if steps <= CELL_QUESTIONS:
+        return [steps]
+    rest = steps - first
+    count = -(-rest // CELL_QUESTIONS)
+    return [first, *(rest // count + (i < rest % count) for i in range(count))]
+
+
+def step_shares(steps: int) -> list[Fraction]:
+    """Later steps correct less and need more; exact, and together one."""
+    growth = min(_GROWTH, _WIDEST ** (1 / steps))
+    weights = [round(1000 * growth**i) for i in range(steps)]
+    return [Fraction(w, sum(weights)) for w in weights]
+
+
+@dataclass
+class SignBoosting:
+    """The state of the algorithm above: all of it public or released."""
+
+    curator: CuratorLike
+    layout: Layout
+    n_records: int
+    parts: list[Part] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        start = ask_once(self.layout.domain, BinarySplit())
+        self.column = ScoreColumn(start, np.zeros(1, dtype=np.int32))
+        self.splits = BinarySplits(self.layout)
+        self.reach = 0  # the most any score can be, either way
+        self.step = 0
+
+    def learn(self, room: float) -> list[Part]:
+        """As many steps as `room` says; where that is little, a few and nothing else."""
+        steps, size, has_cells = plan(room)
+        whole = self.curator.remaining_share
+        for_choices = whole * (CHOICES if has_cells else 1)
+        eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
+        for block in blocks:
+            tree = ObliviousTree(self.layout.domain)
+            signed = []
+            for _ in range(block):
+                step = eta if self.reach else _FIRST_STEP
+                split, sign = self._choose(for_choices * next(shares))
+                self._add(split, sign * step)
+                tree.ask(split)
+                signed.append(sign * step)
+            if has_cells:
+                self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
+            else:
+                self._guess_cells(tree, np.array(signed))
+        return self.parts
+
+    def _choose(self, share: Fraction) -> tuple[BinarySplit, int]:
+        kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)
+        # with nothing to see, the first step should be for everybody: the most common label
+        bonus = 0.0 if self.reach else _BONUS * float(np.log(2 * len(self.splits)))
+        steps = StepChoice(kernel, self.splits, bonus)
+        self.step += 1
+        pick = self.curator.choose(steps, share, f"split of step {self.step}")
+        return steps.chosen(pick)
+
+    def _add(self, split: BinarySplit, size: float) -> None:
+        tree, step = ask_once(self.layout.domain, split), round(size * POINT)
+        values = np.array([step, -step][: len(tree.leaves)], dtype=np.int32)
+        self._push(tree, values)
+
+    def _push(self, tree: Trees, values: NDArray[np.int32]) -> None:
+        self.column = ScoreColumn(tree, values, self.column)
+        self.curator.derive(self.column)
+        self.reach += int(np.abs(values).max())
+
+    def _count_cells(
+        self, tree: ObliviousTree, signed: NDArray[np.float64], share: Fraction
+    ) -> None:
+        made, signs = tree.trees(), tree.signs
+        number = len(self.parts) + 1
+        sums = self.curator.noisy_counts(
+            CellSums(made, self.column, self.layout.domain), share, f"gradients of tree {number}"
+        )
+        gradient, curvature = sums.values.T / UNIT
+        variance = sums.variance / UNIT**2
+        floor = _LEAST_CURVATURE * self.n_records / len(signs)
+        curvature = np.maximum(curvature, floor)
+        steps = signs @ signed
+        values = cell_values(gradient, curvature, variance, signs, None if self.parts else steps)
+        fixed = np.round(values * POINT).astype(np.int32)
+        self._push(made, fixed)
+        self._keep(made, steps + fixed / POINT, 4 * curvature, 16 * variance)
+
+    def _guess_cells(self, tree: ObliviousTree, signed: NDArray[np.float64]) -> None:
+        """Without sums the steps speak alone, and supports are equal and as uncertain as large."""
+        support = np.full(len(tree.leaves), self.n_records / len(tree.leaves))
+        self._keep(tree.trees(), tree.signs @ signed, support, float(support[0] ** 2))
+
+    def _keep(
+        self,
+        tree: Trees,
+        scores: NDArray[np.float64],
+        support: NDArray[np.float64],
+        variance: float,
+    ) -> None:
+        """The log-odds of the second label, as scores of both; each has half of the support."""
+        both = np.column_stack([-scores / 2, scores / 2])
+        self.parts.append(Part(tree, both, support, variance / 4))

@@ -1,0 +1,126 @@
+"""Boosting for more than two labels: each step chooses a question, and a sign for every label.
+
+F = 0, or what earlier tables say
+for each block:
+    for each step: choose (question, signs) by the sums of y_k - p_k;  F_k += sign_k eta, by side
+    release, in the cells of the block's questions, label counts (the first block) or sums of
+    y_k - p_k and p_k (1 - p_k);  F += the posterior means of the cells' values
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import CuratorLike
+from frith.forest.trees import Trees
+from frith.growing.boosting import CHOICES, blocks_of, step_shares
+from frith.growing.oblivious import ObliviousTree, ask_once
+from frith.growing.parts import Part, softmax
+from frith.growing.posterior import cell_values
+from frith.kernels import LeafCounts, SignsChoice
+from frith.kernels.gradients import POINT, UNIT, ScoreColumn
+from frith.kernels.label_gradients import LabelCells, LabelGradients
+from frith.kernels.layout import Layout
+from frith.kernels.splits import BinarySplit, BinarySplits
+
+_FIRST_BLOCK = 5
+_LEAST_SHARE = 0.05  # of the average cell's records
+
+
+@dataclass
+class VectorBoosting:
+    """The state of the algorithm above: all of it public or released. `parts` may hold a start."""
+
+    curator: CuratorLike
+    layout: Layout
+    n_records: int
+    parts: list[Part] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        domain = self.layout.domain
+        nothing = np.zeros((1, domain.n_labels), dtype=np.int32)
+        self.column = ScoreColumn(ask_once(domain, BinarySplit()), nothing)
+        self.splits = BinarySplits(self.layout)
+        self.has_start = bool(self.parts)
+        for part in self.parts:
+            self._push(part.tree, part.scores)
+
+    def learn(self, steps: int, size: float) -> list[Part]:
+        whole = self.curator.remaining_share
+        eta, shares = size / np.sqrt(steps), iter(step_shares(steps))
+        blocks = blocks_of(steps, 3 if self.has_start else _FIRST_BLOCK)
+        number = 0
+        for block in blocks:
+            tree = ObliviousTree(self.layout.domain)
+            signed = []
+            for _ in range(block):
+                number += 1
+                kernel = LabelGradients(self.layout, self.column)
+                place, signs = self.curator.choose_signs(
+                    SignsChoice(kernel, self.splits),
+                    whole * CHOICES * next(shares),
+                    f"split of step {number}",
+                )
+                split = self.splits[place]
+                made = ask_once(self.layout.domain, split)
+                self._push(made, eta * np.array([signs, -signs][: len(made.leaves)]))
+                tree.ask(split)
+                signed.append(eta * signs)
+            self._count_cells(tree, np.array(signed), whole * (1 - CHOICES) / len(blocks))
+        return self.parts
+
+    def _push(self, tree: Trees, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        fixed = np.round(scores * POINT).astype(np.int32)
+        self.column = ScoreColumn(tree, fixed, self.column)
+        self.curator.derive(self.column)
+        return fixed / POINT
+
+    def _count_cells(
+        self, tree: ObliviousTree, signed: NDArray[np.float64], share: Fraction
+    ) -> None:
+        steps = tree.signs @ signed
+        value = self._by_gradients if self.parts else self._by_counts
+        values, support, variance = value(tree, steps, share)
+        made = tree.trees()
+        self.parts.append(Part(made, steps + self._push(made, values), support, variance))
+
+    def _by_counts(
+        self, tree: ObliviousTree, steps: NDArray[np.float64], share: Fraction
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """In the first block all records of a cell have one score, so label counts say it all."""
+        counts = self.curator.noisy_counts(
+            LeafCounts(tree.trees(), self.layout.domain), share, "labels in the first tree"
+        )
+        size = np.maximum(counts.values.sum(axis=1), self._least(tree))
+        shares = softmax(steps)
+        values = np.zeros_like(steps)
+        for k, p in enumerate(shares.T):
+            values[:, k] = cell_values(
+                counts.values[:, k] - size * p, size * p * (1 - p), counts.variance, tree.signs,
+                np.log(p / (1 - p)),
+            )  # fmt: skip
+        return values, size.astype(np.float64), counts.variance
+
+    def _by_gradients(
+        self, tree: ObliviousTree, steps: NDArray[np.float64], share: Fraction
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        kernel = LabelCells(tree.trees(), self.column, self.layout.domain)
+        sums = self.curator.noisy_counts(kernel, share, f"gradients of tree {len(self.parts) + 1}")
+        gradient, curvature = np.moveaxis(2 * sums.values / UNIT, 2, 0)
+        variance, n_labels = 4 * sums.variance / UNIT**2, steps.shape[1]
+        curvature = np.maximum(curvature, self._least(tree) * (1 - 1 / n_labels) / n_labels)
+        values = np.column_stack(
+            [
+                cell_values(gradient[:, k], curvature[:, k], variance, tree.signs)
+                for k in range(n_labels)
+            ]
+        )
+        undecided = curvature.sum(axis=1) / (1 - 1 / n_labels)
+        return values, undecided, variance
+
+    def _least(self, tree: ObliviousTree) -> float:
+        return _LEAST_SHARE * self.n_records / len(tree.leaves)

@@ -1,0 +1,41 @@
+"""Trees that multiply: what each leaf adds to every label's score, and the forest they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.curator import CuratorLike
+from frith.forest import Forest
+from frith.forest.trees import Trees, sum_up
+from frith.growing.oblivious import join_trees
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A tree, what each of its leaves adds to every label's score, and the records behind it.
+
+    `variance` is that of the noise on each label count.
+    """
+
+    tree: Trees
+    scores: NDArray[np.float64]
+    support: NDArray[np.float64]
+    variance: float
+
+
+def forest_of_parts(curator: CuratorLike, parts: list[Part]) -> Forest:
+    """Each leaf says the label shares that its scores alone stand for."""
+    domain, trees = curator.domain, join_trees([part.tree for part in parts])
+    leaves = np.concatenate([softmax(p.scores) * p.support[:, None] for p in parts])
+    noise = np.concatenate([np.full(len(p.support), p.variance) for p in parts])
+    values = sum_up(trees, leaves, domain)
+    variance = sum_up(trees, noise[:, None], domain)[:, 0]
+    return Forest(domain, trees, values, curator.guarantee, variance, vote="product")
+
+
+def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -1,0 +1,1 @@
+"""The papers' own forms, which do not keep their claims: for comparison only."""

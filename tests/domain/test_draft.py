@@ -1,0 +1,166 @@
+"""Drafts: a domain read off a table holds every value of that table."""
+
+import math
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from frith.domain import MAX_VALUES, Categorical, Domain, Numeric, Person
+from frith.domain.draft import MISSING, draft_attributes, draft_domain, draft_values
+from frith.domain.encoding import columns_of, encode_column, encode_label
+from frith.errors import DataError, DomainError
+from tests import twins
+from tests.domain.test_encoding import UNREADABLE, objects_of
+from tests.strategies import arrow_columns, examples, objects
+
+
+def draft(column):
+    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    (attribute,) = draft_attributes(lambda name: column, ["a"])
+    return attribute
+
+
+def check_draft(attribute, column, cells):
+    """Numbers lie within the bounds, other values each have a code of their own."""
+    if isinstance(attribute, Numeric):
+        numbers = [x for x in map(twins.number_of, cells) if math.isfinite(x)]
+        most = sys.float_info.max / 4  # beyond it, two bounds may have no difference
+        assert all(attribute.low <= min(max(x, -most), most) <= attribute.high for x in numbers)
+        assert attribute.missing == any(math.isnan(twins.number_of(c)) for c in cells)
+        return
+    out = np.empty(len(column), dtype=np.uint16)
+    encode_column(column, attribute, out)
+    for cell, code in zip(cells, out.tolist(), strict=True):
+        text = twins.text_of(cell)
+        if text is not None and not (isinstance(cell, float) and math.isinf(cell)):
+            declared = attribute.values[code]
+            assert declared == text or twins.number_of(text) == twins.number_of(declared)
+        elif text is None and isinstance(attribute.values[0], str):
+            assert attribute.values[code] == MISSING
+
+
+@examples(400)
+@given(arrow_columns())
+def test_every_value_of_a_column_is_inside_its_draft(column_and_cells):
+    column, cells = column_and_cells
+    decimals = pa.types.is_dictionary(column.type) and pa.types.is_decimal(column.type.value_type)
+    assume(not decimals or all(c is None or abs(c) < 2**53 for c in cells))  # a float each
+    all_infinite = all(c is None or not math.isfinite(twins.number_of(c)) for c in cells)
+    assume(not (all_infinite and any(isinstance(c, float) for c in cells)))
+    check_draft(draft(column), column, cells)
+
+
+@examples(200)
+@given(st.lists(objects, min_size=1, max_size=8))
+def test_every_object_is_inside_the_draft_of_its_column(cells):
+    column = columns_of(pd.DataFrame({"a": pd.Series(objects_of(cells), dtype=object)}))[0]("a")
+    check_draft(draft(column), column, [twins.cell_of(c) for c in cells])
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [1.7976931348623157e308] * 2,
+        [-1.7976931348623157e308] * 2,
+        [-1.7976931348623157e308, 1.7976931348623157e308],
+        [5e-324, 0.0],
+        [0.0, -0.0],
+        [1e16, 1e16 + 2],
+        [-1e300, -1e300 * (1 + 1e-15)],
+        [1.6e18, 1.6e18 + 256],
+        [3.0, 3.0],
+        [np.inf, np.nan],
+        [],
+    ],
+)
+def test_numbers_of_any_size_have_a_grid(numbers):
+    column = pa.array(numbers, pa.float64())
+    check_draft(draft(column), pa.chunked_array([column]), numbers)
+
+
+def test_a_missing_value_that_is_already_called_so_is_declared_once():
+    attribute = draft(pa.array([MISSING, "a", None]))
+    assert attribute == Categorical("a", ("a", MISSING), missing=MISSING)
+
+
+def test_a_null_inside_a_dictionary_is_missing():
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["x", None]))
+    assert draft(column) == Categorical("a", ("x", MISSING), missing=MISSING)
+
+
+def test_columns_without_a_value_have_a_draft():
+    assert draft(pa.nulls(2)) == Categorical("a", (MISSING,), missing=MISSING)
+    assert draft(pa.nulls(0, pa.string())) == Categorical("a", (MISSING,), missing=MISSING)
+    assert draft(pa.nulls(2, pa.int8())) == Numeric("a", 0, 1, missing=True)
+    assert draft(pa.nulls(0, pa.int8())) == Numeric("a", 0, 1)
+
+
+def test_unused_categories_are_not_drafted():
+    column = pd.Series(pd.Categorical(["a"], categories=["a", "secret"]))
+    assert draft(pa.array(column)) == Categorical("a", ("a",))
+
+
+def test_labels_are_the_values_that_occur_in_order():
+    def values(cells, kind=None):
+        return draft_values(pa.chunked_array([pa.array(cells, kind)]), "class")
+
+    assert values(["b", None, "a", "b"]) == ("a", "b")
+    assert values([2, 1, 2]) == (1, 2)
+    assert values([True, False]) == (False, True)
+    assert values([2.5, 1.0, np.nan, np.inf]) == (1.0, 2.5)
+    assert values([Decimal("2.50"), Decimal("1.00")]) == (1.0, 2.5)
+    assert values([b"\xff", b"\xfe", b"a"]) == ("a", "\ufffd")
+    assert values(["x"], pa.string_view()) == ("x",)
+
+
+def test_a_label_without_a_value_is_refused_by_name():
+    for column in (pa.nulls(2), pa.array([np.inf, np.nan])):
+        with pytest.raises(DomainError, match="'class' holds no value"):
+            draft_values(pa.chunked_array([column]), "class")
+
+
+def test_too_many_values_are_refused_by_name():
+    column = pa.array([str(i) for i in range(MAX_VALUES + 1)])
+    with pytest.raises(DomainError, match="'a' has 65,536 values"):
+        draft(column)
+
+
+@pytest.mark.parametrize("kind", UNREADABLE, ids=str)
+def test_a_type_without_a_place_in_a_domain_is_refused_by_name(kind):
+    table = pa.schema([("when", kind), ("class", pa.string())]).empty_table()
+    with pytest.raises(DataError, match="'when'"):
+        draft_domain(table, "class")
+    with pytest.raises(DataError, match="'when'"):
+        draft_domain(table, label="when")
+
+
+def test_a_whole_table_is_drafted():
+    frame = pd.DataFrame(
+        {"who": ["ann", "bob"], "n": [1, 5], "s": ["x", None], "b": [True, False], "y": ["u", "v"]}
+    )
+    expected = Domain(
+        (
+            Numeric("n", 1, 5),
+            Categorical("s", ("x", MISSING), missing=MISSING),
+            Categorical("b", (False, True)),
+        ),
+        Categorical("y", ("u", "v")),
+        person=Person("who", 1),
+        learned=True,
+    )
+    for table in (frame, pa.Table.from_pandas(frame)):
+        assert draft_domain(table, "y", "who") == expected
+        labels = encode_label(columns_of(table)[0]("y"), expected.label)
+        assert labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("names", [("nobody", None), ("y", "nobody")])
+def test_a_label_or_person_that_is_not_there_is_named(names):
+    with pytest.raises(DataError, match="'nobody'"):
+        draft_domain(pd.DataFrame({"x": [1], "y": ["a"]}), *names)
