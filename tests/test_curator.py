@@ -162,6 +162,14 @@ def test_the_exact_limit_gives_exact_sums_and_no_guarantee(engine):
     assert not curator.guarantee.holds
 
 
+def test_what_is_done_to_exact_sums_changes_no_later_answer(engine):
+    curator, kernel = Curator(engine, Budget.of("inf")), leaf_kernel(engine)
+    first = curator.noisy_counts(kernel, Fraction(1, 2), "leaves").values
+    expected, first[:] = first.copy(), -1
+    again = curator.noisy_counts(kernel, Fraction(1, 2), "leaves").values
+    np.testing.assert_array_equal(again, expected)
+
+
 def test_progress_names_passes_and_nothing_else(engine):
     heard = []
     curator = Curator(engine, Budget.of(1), progress=heard.append)
