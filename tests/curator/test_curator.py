@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from frith import Budget, BudgetExceeded, Categorical, Domain, Ledger, Person, open_table
-from frith.curator import Curator, noise_of, noise_share
-from frith.errors import FormatError, TooManyCells
+from frith.curator import Curator, Masking, noise_of, noise_share
+from frith.errors import FormatError, QuestionError, TooManyCells
 from frith.growing.additive import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
@@ -162,6 +162,14 @@ def test_the_exact_limit_gives_exact_sums_and_no_guarantee(engine):
     assert not curator.guarantee.holds
 
 
+def test_what_is_done_to_exact_sums_changes_no_later_answer(engine):
+    curator, kernel = Curator(engine, Budget.of("inf")), leaf_kernel(engine)
+    first = curator.noisy_counts(kernel, Fraction(1, 2), "leaves").values
+    expected, first[:] = first.copy(), -1
+    again = curator.noisy_counts(kernel, Fraction(1, 2), "leaves").values
+    np.testing.assert_array_equal(again, expected)
+
+
 def test_progress_names_passes_and_nothing_else(engine):
     heard = []
     curator = Curator(engine, Budget.of(1), progress=heard.append)
@@ -185,7 +193,7 @@ def test_trees_that_share_a_node_are_refused_before_anything_is_charged(engine):
     assert curator.remaining_share == 1
 
 
-class Plain:
+class Plain(Masking):
     """A mask for tests alone, which hides nothing."""
 
     honest = 2
@@ -196,6 +204,22 @@ class Plain:
 
     def hide(self, values):
         return values.astype(np.uint64)
+
+
+def test_a_mask_of_ones_own_hides_nothing_and_is_refused(engine):
+    class Mine:
+        honest, assumption = 10**6, ""
+
+        def check(self, *args):
+            return None
+
+        def hide(self, values):
+            return values.astype(np.uint64)
+
+    curator = Curator(engine, Budget.of(1))
+    with pytest.raises(QuestionError, match="Mine hides nothing"):
+        curator.masked_counts(RecordCount(), Fraction(1), "records", Mine())
+    assert curator.remaining_share == 1
 
 
 def test_masked_sums_of_too_many_cells_or_shared_nodes_are_refused_before_they_are_charged(

@@ -460,3 +460,10 @@ def _frame():
     import pandas as pd
 
     return pd.DataFrame({"color": ["red", "green"], "class": ["no", "yes"]})
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_the_grid_of_a_number_cannot_be_moved(scale):
+    """Codes would change, and the fingerprint that parties compare would not."""
+    with pytest.raises(ValueError, match="read-only"):
+        Numeric("age", 0, 99, scale=scale).edges[0] = 50

@@ -1,18 +1,20 @@
 """Counts for several parties: a mask hides one answer, and a question says no more than it asks."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from frith import Budget
+from frith import Budget, Person
 from frith.kernels import RecordCount
 from frith.parties.binding import terms_of
 from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_to_json
 from frith.privacy.exact import show
 from frith.server import tables
+from frith.server.policies import Policy
 from tests.server.conftest import refused, said
 
 QUESTION = question_to_json(RecordCount())
@@ -200,3 +202,20 @@ def test_a_view_is_counted_by_its_own_domain(house, domain):
     narrow = asked | {"domain": domain.view(["health"]).fingerprint}
     job = said(ask(bea, house.table, narrow), 202)["id"]
     assert counts(house, bea, job)["counts"]["guarantee"]["epsilon"] == "1.0"
+
+
+@pytest.mark.parametrize("most", [10**13, 10**400])
+def test_counts_whose_noise_is_outside_the_window_are_not_charged(house, domain, records, most):
+    """Each amount is fine; only the question and the records of a person make the noise so wide."""
+    protected, source = replace(domain, person=Person("who", most)), house.folder / "wide.parquet"
+    records.assign(who="somebody").to_parquet(source)
+    with house.database.write() as session:
+        tables.register(house.context, session, "wide", str(source), protected, Policy("4"))
+        tables.grant(house.context, session, "wide", house.analyst.name)
+    asked = {"epsilon": "0.001", "question": QUESTION, "domain": protected.fingerprint}
+    job = said(ask(house.analyst, "wide", asked), 202)["id"]
+    house.work()
+    told = house.analyst.job(job)
+    assert (told["state"], "nothing was charged" in told["problem"]) == ("failed", True)
+    own = said(house.analyst.get("/v1/tables/wide/budget"))["own"]
+    assert (own["spent"], own["held"]) == ("0.0", "0.0")

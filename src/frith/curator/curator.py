@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.curator.masking import Masking
 from frith.curator.pricing import noise_of, noise_share
 from frith.curator.protocol import Progress, Release, records_per_unit
 from frith.domain import Domain
@@ -46,26 +47,6 @@ if TYPE_CHECKING:
     from frith.ledger import Ledger, Receipt
 
 RECORDS_ARE_PUBLIC = "the declared number of records is public"
-
-
-class Masking(Protocol):
-    """How one party hides its answer until it is added to the others'."""
-
-    @property
-    def honest(self) -> int:
-        """How many parties are sure not to share what they know."""
-        ...
-
-    @property
-    def assumption(self) -> str:
-        """What a claim about the sum takes for granted about the parties."""
-        ...
-
-    def check(self, question: Question, domain: Domain, budget: Budget, share: Fraction) -> None:
-        """Raise unless the others were asked this very question, at this price."""
-        ...
-
-    def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]: ...
 
 
 class Curator:
@@ -149,6 +130,10 @@ class Curator:
         `parties - honest` of them know together.
         """
         check_question(question, self.domain, purpose)
+        if not isinstance(masking, Masking):
+            raise QuestionError(
+                f"{purpose}: {type(masking).__name__} hides nothing that frith knows"
+            )
         masking.check(question, self.domain, self.budget, share)
         amount, unit = self._amount(share), self.budget.unit
         noise = (

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import frozen
 from frith.domain.short_texts import Table, make_table
 from frith.errors import DomainError, FormatError
 
@@ -204,11 +205,11 @@ class Numeric:
         """
         steps = [i / self.cells for i in range(1, self.cells)]
         if self.scale == "linear":
-            return np.array([self.low + s * (self.high - self.low) for s in steps])
+            return frozen([self.low + s * (self.high - self.low) for s in steps], np.float64)
         unit = max(abs(self.low), abs(self.high)) / _LOG_DECADES or sys.float_info.min
         low, high = (math.copysign(math.log1p(abs(b) / unit), b) for b in (self.low, self.high))
         even = [low + s * (high - low) for s in steps]
-        return np.array([math.copysign(unit * math.expm1(abs(t)), t) for t in even])
+        return frozen([math.copysign(unit * math.expm1(abs(t)), t) for t in even], np.float64)
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"name": self.name, "low": self.low, "high": self.high}

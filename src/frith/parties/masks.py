@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
+from frith.curator import Masking
 from frith.domain import Domain
 from frith.errors import FormatError
 from frith.kernels import Question
@@ -157,7 +158,7 @@ def _check_numbers(round: Round) -> None:
 
 
 @dataclass(frozen=True)
-class PairMasks:
+class PairMasks(Masking):
     """One party's side of a round."""
 
     keys: Keys
@@ -179,10 +180,10 @@ class PairMasks:
     def assumption(self) -> str:
         return self.round.assumption
 
-    def check(self, kernel: Question, domain: Domain, budget: Budget, share: Fraction) -> None:
+    def check(self, question: Question, domain: Domain, budget: Budget, share: Fraction) -> None:
         """Raise unless the round is about these terms, worked out from one's own side."""
         keys, colluders = self.round.keys, self.round.colluders
-        terms = terms_of(kernel, domain, budget, share, keys=keys, colluders=colluders)
+        terms = terms_of(question, domain, budget, share, keys=keys, colluders=colluders)
         if terms.digest != self.round.about:
             raise ValueError(
                 "the round is about another question, budget or mechanism than this party is asked "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
+_LARGEST = Fraction(sys.float_info.max)
 type_error = "give a number such as 0.5, a string such as '1/3', or a Fraction"
 
 Amount = Fraction | float
@@ -71,3 +73,5 @@ def _check_positive(bound: Fraction) -> None:
         raise ValueError(
             f"a scale is above 0, and this asks for {bound}; ask for at least one count"
         )
+    if bound > _LARGEST:  # `float` would raise what is no ValueError
+        raise ValueError("a scale is beyond every float; ask for less noise")

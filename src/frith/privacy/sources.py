@@ -102,7 +102,7 @@ class ExactSource(NoiseSource):
     states = None  # its budget is infinite, and says so
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
-        return sums
+        return sums.copy()  # the curator may keep its own for further questions
 
     def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
         return int(np.argmax(np.asarray(scores, dtype=object)))

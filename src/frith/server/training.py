@@ -24,7 +24,6 @@ from frith.server.requests import (
     DRY_RUN,
     SCORE,
     TIMING,
-    TRAIN,
     UPDATE,
     Asked,
     make_learner,
@@ -74,17 +73,15 @@ class Work:
         return open_source(self.source, self.domain)
 
     def rehearse(self) -> None:
-        """Learn from a table without records, so that a request that cannot work is not charged.
+        """Answer from a table without records, so that a request that cannot work is not charged.
 
-        Everything that is used here is public.
+        Everything that is used here is public, and what comes out is thrown away.
         """
-        if self.asked.kind not in (TRAIN, DRY_RUN):
-            return
         nobody = open_table(
             synthetic_table(self.domain, 0, np.random.default_rng(0)), self.domain, threads=1
         )
         try:
-            self._learner().learn(Curator(nobody, self.asked.budget))
+            self._document(Curator(nobody, self.asked.budget))
         except (ValueError, TypeError) as error:
             raise Problem("invalid", f"{error}; nothing was charged") from None
 
