@@ -42,7 +42,8 @@ SLOW = 3  # a mutant that takes so many times as long as none is one that loops:
 
 TESTS: dict[str, tuple[str, ...]] = {
     "privacy/exact.py": ("tests/privacy/test_exact.py",),
-    "privacy/budget.py": ("tests/privacy/test_budget.py", "tests/test_curator.py"),
+    "privacy/window.py": ("tests/privacy/test_window.py",),
+    "privacy/budget.py": ("tests/privacy/test_budget.py", "tests/curator/test_curator.py"),
     "privacy/composition.py": ("tests/privacy/test_budget.py",),
     "privacy/mechanisms.py": (
         "tests/privacy/test_mechanisms.py", "tests/privacy/test_sign_choice.py",
@@ -51,32 +52,48 @@ TESTS: dict[str, tuple[str, ...]] = {
     "privacy/polya.py": ("tests/privacy/test_shares.py",),
     "privacy/sources.py": (
         "tests/privacy/test_mechanisms.py", "tests/privacy/test_sign_choice.py",
-        "tests/privacy/test_shares.py",
+        "tests/privacy/test_shares.py", "tests/privacy/test_sources.py",
     ),
     "privacy/rebuilding.py": ("tests/privacy/test_rebuilding.py",),
     "privacy/words.py": ("tests/privacy/test_words.py", "tests/cli/test_show.py"),
     "privacy/guarantee.py": (
-        "tests/privacy/test_budget.py", "tests/test_curator.py", "tests/learners/test_published.py",
-        "tests/learners/test_random_decision.py",
+        "tests/privacy/test_budget.py", "tests/curator/test_curator.py",
+        "tests/learners/test_published.py", "tests/learners/test_random_decision.py",
     ),
-    "curator.py": (
-        "tests/test_curator.py", "tests/test_curator_choices.py", "tests/test_scoring.py",
+    "curator/curator.py": (
+        "tests/curator/test_curator.py", "tests/curator/test_choices.py",
+        "tests/kernels/test_closed.py", "tests/curator/test_confusion.py",
         "tests/parties/test_joint.py",
     ),
-    "kernels.py": (
-        "tests/test_sensitivities.py", "tests/test_kernels.py", "tests/test_level_kernel.py",
+    "curator/pricing.py": ("tests/curator/test_curator.py", "tests/privacy/test_shares.py"),
+    "forest/trees.py": ("tests/kernels/test_closed.py", "tests/kernels/test_hostile.py"),
+    "kernels/counts.py": ("tests/kernels/test_sensitivities.py", "tests/kernels/test_counts.py"),
+    "kernels/levels.py": (
+        "tests/kernels/test_sensitivities.py", "tests/kernels/test_levels.py",
+        "tests/kernels/test_closed.py",
     ),
-    "gradients.py": ("tests/test_gradients.py",),
-    "label_gradients.py": ("tests/test_label_gradients.py", "tests/test_gradients.py"),
-    "scores.py": ("tests/test_scores.py",),
+    "kernels/choices.py": (
+        "tests/kernels/test_closed.py", "tests/kernels/test_measured.py",
+        "tests/curator/test_choices.py", "tests/curator/test_curator.py",
+    ),
+    "kernels/closed.py": ("tests/kernels/test_closed.py", "tests/curator/test_curator.py"),
+    "kernels/measuring.py": ("tests/kernels/test_measured.py", "tests/kernels/test_hostile.py"),
+    "kernels/gradients.py": ("tests/kernels/test_gradients.py",),
+    "kernels/label_gradients.py": (
+        "tests/kernels/test_label_gradients.py", "tests/kernels/test_gradients.py",
+    ),
+    "kernels/criteria.py": ("tests/kernels/test_criteria.py",),
 }  # fmt: skip
 """Which tests stand guard over which file, the quickest first."""
 
 ONLY: dict[str, str] = {
-    "kernels.py": r"l1|l2_squared|most_asked|n_trees|take|shape|tree_of",
-    "gradients.py": r"l1|l2_squared|most|_sum_gradients|_sum_cells|_place|probability_of",
-    "label_gradients.py": r"_shrink|_probabilities|_sum_vectors|_sum_label_cells|shape",
-    "scores.py": r"range_|mass|phi|_phi|criterion|split_scores|_gini_of_large",
+    "forest/trees.py": r"check|_check_arrays|_check_splits|_check_family|read_integers|widths",
+    "kernels/counts.py": r"l1|l2_squared|shape|__post_init__",
+    "kernels/levels.py": r"l1|l2_squared|most_asked|n_trees|take|shape|__post_init__",
+    "kernels/choices.py": r"range_|reach|n_trees|scores|weights|options|__post_init__|_check_splits",
+    "kernels/gradients.py": r"l1|l2_squared|max_gradient|_sum_gradients|_sum_cells|_place|probability_of",
+    "kernels/label_gradients.py": r"_shrink|_probabilities|_sum_vectors|_sum_label_cells|shape",
+    "kernels/criteria.py": r"range_|mass|phi_table|_phi|criterion|split_scores|_gini_of_large|_are_large",
     "privacy/guarantee.py": r"then|assuming|holds",
 }
 """Of files that do more than keep a promise, the functions that say how far a record can move things."""
@@ -102,7 +119,10 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotEq: ast.Eq,
 }  # fmt: skip
 SWAPS = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"}
-LEFT_OUT = {"_charge", "charge", "check", "_check_kernel", "_check_labels", "_shrink"}
+LEFT_OUT = {
+    "_charge", "charge", "check", "check_question", "check_tree", "_check_window", "_check_labels",
+    "_check_parts", "_check_size", "_check_splits", "_check_arrays", "_check_family", "_shrink",
+}  # fmt: skip
 NEAREST = {"float_at_least": "float({})", "float_root_at_least": "float({}) ** 0.5"}
 
 
@@ -231,7 +251,7 @@ HEAVY = (
 QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "FRITH_SHRINK": "0", "OMP_NUM_THREADS": "1"}
 """Without plugins that these tests do not need, and without looking for the smallest example."""
 
-KERNELS = ("kernels", "gradients", "label_gradients")
+KERNELS = ("kernels/counts", "kernels/levels", "kernels/gradients", "kernels/label_gradients")
 """Modules that would be compiled anew for each mutant: they run as Python instead."""
 
 
@@ -295,7 +315,7 @@ def _test(folder: Path, log: Path, file: str) -> None:
             os.dup2(output.fileno(), 2)
         os.environ["PYTHONPATH"] = str(folder)
         sys.dont_write_bytecode, numba.config.CACHE_DIR = True, str(folder / "compiled")
-        numba.config.DISABLE_JIT = Path(file).stem in KERNELS
+        numba.config.DISABLE_JIT = file.removesuffix(".py") in KERNELS
         sys.path.insert(0, str(folder))
         os.chdir(ROOT)
         code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[file]]))

@@ -75,6 +75,12 @@ STEPS = (
         "results/server.md",
     ),
     Step(
+        "hostile",
+        "100,000 mutated questions and 50,000 mutated forests: each refused with a clear error, or answered "
+        "within the sensitivity it was charged for; no hang, no crash, no access outside an array.",
+        (PYTHON, "-m", "pytest", "-n", "2", "tests/kernels/test_hostile.py"),
+    ),
+    Step(
         "audit",
         "Every learner on every rung at full size, and every known flaw flagged, its sound twin not.",
         (PYTHON, "benchmarks/audit.py", "--full"),
@@ -169,13 +175,24 @@ def main() -> int:
     arguments.add_argument("--report", action="store_true", help="only write the report")
     options = arguments.parse_args()
     STATE.mkdir(exist_ok=True)
-    for step in STEPS:
-        wanted = not options.steps or step.name in options.steps
-        if wanted and not options.report and (options.fresh or not passed(step)):
-            run(step)
+    wanted = [s for s in STEPS if not options.steps or s.name in options.steps]
+    todo = [s for s in wanted if not options.report and (options.fresh or not passed(s))]
+    if todo:
+        print(plan(todo), flush=True)
+    for step in todo:
+        run(step)
     REPORT.write_text(report(), encoding="utf-8")
     print(f"wrote {REPORT.relative_to(ROOT)}")
-    return 0 if all(passed(s) for s in STEPS if not options.steps or s.name in options.steps) else 1
+    return 0 if all(map(passed, wanted)) else 1
+
+
+def plan(todo: list[Step]) -> str:
+    """How long the steps took when they last ran, added up."""
+    known = {s.name: outcome_of(s)["seconds"] for s in todo if outcome_of(s)}
+    hours = sum(known.values()) / 3600
+    unknown = [s.name for s in todo if s.name not in known]
+    text = f"{len(todo)} of {len(STEPS)} steps to run: about {hours:.1f} hours by their last runs"
+    return text + (f"; not timed yet: {', '.join(unknown)}" if unknown else "")
 
 
 def run(step: Step) -> None:

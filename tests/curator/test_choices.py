@@ -119,12 +119,12 @@ def test_a_choice_among_no_nodes_is_paid_and_chooses_nothing():
 def test_signs_are_calibrated_to_what_all_records_of_a_person_can_move(budget, records):
     curator, given = watched(open_table(small_table(), person_domain(records)), budget)
     _, kernel = ask_signs(curator, Fraction(1, 3))
-    choice = SignChoice(budget.total / 3, kernel.most * records, budget.unit)
+    choice = SignChoice(budget.total / 3, kernel.max_gradient * records, budget.unit)
     assert given == [choice]
     assert curator.remaining_share == Fraction(2, 3)
     (asked,) = curator.guarantee.asked
     assert (asked.mechanism, asked.share) == ("private choice", Fraction(1, 3))
-    assert (asked.sensitivity, asked.scale) == (2 * kernel.most * records, choice.scale)
+    assert (asked.sensitivity, asked.scale) == (2 * kernel.max_gradient * records, choice.scale)
 
 
 @pytest.mark.parametrize("kind", ["splits", "signs"])

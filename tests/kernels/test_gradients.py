@@ -366,13 +366,13 @@ def test_no_score_within_reach_gives_a_gradient_past_the_most(reach):
     kernel = GradientSums(layout, no_scores(), reach, UNIT)
     scores = np.linspace(-reach, reach, 301).astype(int).tolist()
     widest = max(abs(y * UNIT - probability(s)) for s in scores for y in (0, 1))
-    assert kernel.most == widest
+    assert kernel.max_gradient == widest
 
 
 @given(st.integers(0, 20 * POINT), st.integers(-3, UNIT))
 def test_a_clip_bounds_the_most_and_never_to_nothing(reach, clip):
     layout = Layout(small_domain(), mixed_cuts(small_domain()))
-    free, clipped = (GradientSums(layout, no_scores(), reach, c).most for c in (UNIT, clip))
+    free, clipped = (GradientSums(layout, no_scores(), reach, c).max_gradient for c in (UNIT, clip))
     assert clipped == max(1, min(free, clip))
 
 
@@ -393,7 +393,7 @@ def test_no_neighbor_moves_the_sums_past_their_sensitivity(seed, span, clip):
             moved, moved_cells = (
                 f - less.aggregate(k) for f, k in zip(full, (bins, cells), strict=True)
             )
-            assert np.abs(moved).max() <= units * bins.most
+            assert np.abs(moved).max() <= units * bins.max_gradient
             assert np.abs(moved).sum() <= units * bins.l1
             assert (moved**2).sum() <= units**2 * bins.l2_squared
             assert np.abs(moved_cells).sum() <= units * cells.l1 == units * UNIT
@@ -409,8 +409,8 @@ def test_a_gradient_stays_within_the_most_whatever_reach_was_stated():
     column = ScoreColumn(ask_once(domain, BinarySplit()), np.array([3 * POINT], dtype=np.int32))
     table["good"] = "no"
     kernel = GradientSums(Layout(domain, mixed_cuts(domain)), column, POINT // 2, UNIT)
-    assert kernel.most < probability(3 * POINT)
-    assert np.abs(MemoryEngine(table, domain).aggregate(kernel)).sum() == 3 * kernel.most
+    assert kernel.max_gradient < probability(3 * POINT)
+    assert np.abs(MemoryEngine(table, domain).aggregate(kernel)).sum() == 3 * kernel.max_gradient
 
 
 def test_the_sensitivities_are_attained():
@@ -423,11 +423,11 @@ def test_the_sensitivities_are_attained():
         surprise = table.index[table.good == ("no" if score > 0 else "yes")][0]
         full, less = (MemoryEngine(t, domain) for t in (table, table.drop(surprise)))
         moved = full.aggregate(bins) - less.aggregate(bins)
-        assert np.abs(moved).sum() == bins.l1 == 3 * bins.most
+        assert np.abs(moved).sum() == bins.l1 == 3 * bins.max_gradient
         assert (moved**2).sum() == bins.l2_squared
         list_ = StepChoice(bins, BinarySplits(layout))
         change = list_.scores(moved)
-        assert change.max() - change.min() == list_.range_ == 2 * bins.most
+        assert change.max() - change.min() == list_.range_ == 2 * bins.max_gradient
         if score:
             moved = full.aggregate(cells) - less.aggregate(cells)
             assert np.abs(moved).sum() == cells.l1

@@ -123,8 +123,8 @@ def test_no_record_moves_them_past_their_norms(seed, spread):
         full, less = (open_table(t, many()) for t in (data, data.drop(index=row)))
         moved = full.aggregate(gradients) - less.aggregate(gradients)
         for a in range(len(layout.domain.attributes)):
-            assert np.abs(moved[layout.bins(a)]).sum() <= gradients.most
-        assert np.abs(questions.differences(moved)).sum(axis=1).max() <= gradients.most
+            assert np.abs(moved[layout.bins(a)]).sum() <= gradients.max_gradient
+        assert np.abs(questions.differences(moved)).sum(axis=1).max() <= gradients.max_gradient
         change = full.aggregate(cells) - less.aggregate(cells)
         assert np.abs(change).sum() <= cells.l1
         assert (change**2).sum() <= cells.l2_squared

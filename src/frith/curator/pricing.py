@@ -16,20 +16,20 @@ def noise_of(
     question: Question, domain: Domain, amount: Fraction, unit: str
 ) -> DiscreteLaplace | DiscreteGaussian:
     """The noise of a question that spends `amount`; a person moves it by all of their records."""
-    most = records_per_unit(domain)
+    per_unit = records_per_unit(domain)
     if unit == "rho":
-        return DiscreteGaussian(amount, question.l2_squared * most**2)
-    return DiscreteLaplace(amount, question.l1 * most)
+        return DiscreteGaussian(amount, question.l2_squared * per_unit**2)
+    return DiscreteLaplace(amount, question.l1 * per_unit)
 
 
 def noise_share(
     question: Question, domain: Domain, amount: Fraction, unit: str, honest: int
 ) -> LaplaceShare | GaussianShare:
     """What each of several parties adds to its sums, of which `honest` shares alone suffice."""
-    most = records_per_unit(domain)
+    per_unit = records_per_unit(domain)
     if unit == "rho":
         cells = math.prod(question.shape)
-        return GaussianShare(amount, question.l2_squared * most**2, honest, cells)
-    share = LaplaceShare(amount, question.l1 * most, honest)
+        return GaussianShare(amount, question.l2_squared * per_unit**2, honest, cells)
+    share = LaplaceShare(amount, question.l1 * per_unit, honest)
     share.check()
     return share

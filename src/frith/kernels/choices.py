@@ -173,7 +173,8 @@ class StepChoice(Rebuilt):
     A score is the sum of y - p over the left side minus that over the right side, or the reverse.
     `bonus` is a public advantage of the split that sends everybody left: the logarithm of a weight.
 
-    Range    2 `most`: one more record moves each score by g or by -g, with |g| at most `most`.
+    Range    twice the kernel's `max_gradient`: one more record moves each score by g or by -g, and
+             |g| is at most `max_gradient`.
     """
 
     kernel: GradientSums
@@ -191,7 +192,7 @@ class StepChoice(Rebuilt):
 
     @property
     def range_(self) -> int:
-        return 2 * self.kernel.most
+        return 2 * self.kernel.max_gradient
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -230,7 +231,7 @@ class SignsChoice(Rebuilt):
 
     @property
     def reach(self) -> int:
-        return self.kernel.most
+        return self.kernel.max_gradient
 
     @property
     def weights(self) -> NDArray[np.float64]:

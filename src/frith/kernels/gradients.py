@@ -117,7 +117,7 @@ def _add_rows(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped
 
 @dataclass(frozen=True, eq=False)
 class BinSums(Rebuilt):
-    """Sums in every bin of every attribute: a record adds at most `most`, in L1, to one bin of each."""
+    """Sums in every bin of every attribute; a record adds at most `max_gradient`, in L1, to one bin each."""
 
     layout: Layout
     column: ScoreColumn
@@ -127,7 +127,7 @@ class BinSums(Rebuilt):
         return self.layout.domain
 
     @property
-    def most(self) -> int:
+    def max_gradient(self) -> int:
         return UNIT
 
     @property
@@ -140,16 +140,16 @@ class BinSums(Rebuilt):
 
     @property
     def l1(self) -> int:
-        return len(self.attributes) * self.most
+        return len(self.attributes) * self.max_gradient
 
     @property
     def l2_squared(self) -> int:
-        return len(self.attributes) * self.most**2
+        return len(self.attributes) * self.max_gradient**2
 
 
 @dataclass(frozen=True, eq=False)
 class GradientSums(BinSums):
-    """In every bin of every attribute, the sum of y - p of its records, clipped to +-`most`.
+    """In every bin of every attribute, the sum of y - p of its records, clipped to +-`max_gradient`.
 
     That is +-`clip`, or less where p, read from a non-decreasing table at a score of at most `reach`
     either way, cannot be so far off.
@@ -167,14 +167,14 @@ class GradientSums(BinSums):
         return (self.layout.n_bins,)
 
     @property
-    def most(self) -> int:
+    def max_gradient(self) -> int:
         widest = max(UNIT - probability_of(-self.reach), probability_of(self.reach))
         return max(1, min(self.clip, widest))
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         lookup, begins = self.layout.lookup
         _sum_gradients(
-            batch.codes, batch.labels, batch.derived[self.column], SIGMOID, self.most,
+            batch.codes, batch.labels, batch.derived[self.column], SIGMOID, self.max_gradient,
             lookup, begins, out,
         )  # fmt: skip
 
@@ -242,14 +242,14 @@ def _check_labels(domain: Domain) -> None:
 
 
 @compiled
-def _sum_gradients(codes, labels, scores, table, most, lookup, begins, out):  # type: ignore[no-untyped-def]
+def _sum_gradients(codes, labels, scores, table, max_gradient, lookup, begins, out):  # type: ignore[no-untyped-def]
     """By code in 32 bits, which 65,536 records cannot fill, and then by bin."""
     of_codes = np.zeros(len(lookup), dtype=np.int32)
     for start in range(0, len(codes), 65_536):
         of_codes[:] = 0
         for i in range(start, min(start + 65_536, len(codes))):
             g = np.int64(labels[i]) * UNIT - table[_place(scores[i])]
-            g = np.int32(min(max(g, -most), most))
+            g = np.int32(min(max(g, -max_gradient), max_gradient))
             for a in range(codes.shape[1]):
                 of_codes[np.uint64(begins[a]) + np.uint64(codes[i, a])] += g
         for code in range(len(lookup)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -140,22 +140,15 @@ class JournaledSource(NoiseSource):
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
         if isinstance(noise, LaplaceShare | GaussianShare):
             return self._source.perturb(sums, noise, threads)
-        answer = self._next()
-        if answer is None:
-            values = self._source.perturb(sums, noise, threads)
-            self._fresh.append(values.tolist())
-            return values
-        values = np.array(answer, dtype=np.int64).reshape(sums.shape)
+        answer = self._answer(lambda: self._source.perturb(sums, noise, threads).tolist())
+        values = np.array(answer, dtype=np.int64)
+        _check_journal(values.shape == sums.shape)
         return values
 
     def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
-        answer = self._next()
-        if answer is None:
-            answer = self._source.choose(scores, log_weights, choice)
-            self._fresh.append(answer)
-        if not 0 <= answer < len(scores):
-            raise RuntimeError("the journal is not of this job")
-        return int(answer)
+        place = self._answer(lambda: self._source.choose(scores, log_weights, choice))
+        _check_journal(type(place) is int and 0 <= place < len(scores))
+        return int(place)
 
     def choose_signs(
         self,
@@ -163,19 +156,28 @@ class JournaledSource(NoiseSource):
         log_weights: NDArray[np.float64],
         choice: SignChoice,
     ) -> tuple[int, NDArray[np.int64]]:
-        answer = self._next()
-        if answer is None:
-            index, signs = self._source.choose_signs(differences, log_weights, choice)
-            self._fresh.append([int(index), signs.tolist()])
-            return index, signs
-        index, signs = answer
-        return int(index), np.array(signs, dtype=np.int64)
+        def draw() -> list[Any]:
+            place, signs = self._source.choose_signs(differences, log_weights, choice)
+            return [int(place), signs.tolist()]
 
-    def _next(self) -> Any:
-        if self._given == len(self._stored):
-            return None
-        self._given += 1
-        return self._stored[self._given - 1]
+        answer = self._answer(draw)
+        _check_journal(type(answer) is list and len(answer) == 2)
+        place, signs = answer[0], np.array(answer[1], dtype=np.int64)
+        _check_journal(0 <= place < len(differences) and signs.shape == differences.shape[1:])
+        return int(place), signs
+
+    def _answer(self, draw: Callable[[], Any]) -> Any:
+        """The next stored answer; after the last one, a new one, to be stored."""
+        if self._given < len(self._stored):
+            self._given += 1
+            return self._stored[self._given - 1]
+        self._fresh.append(draw())
+        return self._fresh[-1]
+
+
+def _check_journal(fits: bool) -> None:
+    if not fits:
+        raise RuntimeError("the journal is not of this job")
 
 
 def _mapped(measurement: Any, slices: list[NDArray[np.int64]], threads: int) -> list[Any]:
