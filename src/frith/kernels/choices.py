@@ -8,6 +8,7 @@ whole list, and `weights` are the logarithms of public weights, which the mechan
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,8 +29,26 @@ MAX_WEIGHT = 2**9
 """No candidate's public weight is further than e to this from 1, either way."""
 
 
+class Candidates(Rebuilt, ABC):
+    """What all lists share: the domain of the kernel that scores them, and equal weights."""
+
+    kernel: Any
+
+    @property
+    def domain(self) -> Domain:
+        domain: Domain = self.kernel.domain
+        return domain
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        return np.zeros(len(self))
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+
 @dataclass(frozen=True, eq=False)
-class NodeSplits(Rebuilt):
+class NodeSplits(Candidates):
     """At each of some open nodes of a level, the candidates that may split it.
 
     Range    that of the criterion: one more record moves every candidate's mass the same way, at
@@ -57,10 +76,6 @@ class NodeSplits(Rebuilt):
             raise FormatError("a choice has a node without a candidate")
 
     @property
-    def domain(self) -> Domain:
-        return self.kernel.domain
-
-    @property
     def range_(self) -> int:
         return self.by.range_
 
@@ -84,7 +99,7 @@ class NodeSplits(Rebuilt):
 
 
 @dataclass(frozen=True, eq=False)
-class AttributeChoice(Rebuilt):
+class AttributeChoice(Candidates):
     """Some attributes, each by the records that its values' most common labels get right.
 
     Range    1: one more record raises the largest count of one value of each attribute, or none.
@@ -102,14 +117,6 @@ class AttributeChoice(Rebuilt):
         if not self.attributes or not known:
             raise FormatError("attributes to choose from are some of the domain's")
 
-    @property
-    def domain(self) -> Domain:
-        return self.kernel.domain
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        return np.zeros(len(self))
-
     def __len__(self) -> int:
         return len(self.attributes)
 
@@ -119,19 +126,11 @@ class AttributeChoice(Rebuilt):
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectChoice(Rebuilt):
+class CorrectChoice(Candidates):
     """Some classifiers, each by the records that it gets right. Range 1: all move the same way."""
 
     kernel: CorrectCounts
     range_: ClassVar[int] = 1
-
-    @property
-    def domain(self) -> Domain:
-        return self.kernel.domain
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        return np.zeros(len(self))
 
     def __len__(self) -> int:
         return len(self.kernel.factors)
@@ -141,7 +140,7 @@ class CorrectChoice(Rebuilt):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelChoice(Rebuilt):
+class LabelChoice(Candidates):
     """The labels, each by how many records have it. Range 1: a record raises one count by one."""
 
     kernel: LeafCounts
@@ -151,14 +150,6 @@ class LabelChoice(Rebuilt):
         if len(self.kernel.trees.leaves) != 1:
             raise FormatError("the label is chosen in one leaf")
 
-    @property
-    def domain(self) -> Domain:
-        return self.kernel.domain
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        return np.zeros(len(self))
-
     def __len__(self) -> int:
         return self.domain.n_labels
 
@@ -167,7 +158,7 @@ class LabelChoice(Rebuilt):
 
 
 @dataclass(frozen=True, eq=False)
-class StepChoice(Rebuilt):
+class StepChoice(Candidates):
     """Every split in two, each followed by itself with the sign turned.
 
     A score is the sum of y - p over the left side minus that over the right side, or the reverse.
@@ -185,10 +176,6 @@ class StepChoice(Rebuilt):
         _check_splits(self.kernel, self.splits)
         if not math.isfinite(self.bonus) or abs(self.bonus) > MAX_WEIGHT / 2:
             raise FormatError("the bonus of a split is the logarithm of a weight, and not so large")
-
-    @property
-    def domain(self) -> Domain:
-        return self.kernel.domain
 
     @property
     def range_(self) -> int:
@@ -213,7 +200,7 @@ class StepChoice(Rebuilt):
 
 
 @dataclass(frozen=True, eq=False)
-class SignsChoice(Rebuilt):
+class SignsChoice(Candidates):
     """Every split in two, and for every label a sign or none.
 
     `reach` is the most, in L1 over the labels, that one record moves the differences of a split.
@@ -224,10 +211,6 @@ class SignsChoice(Rebuilt):
 
     def __post_init__(self) -> None:
         _check_splits(self.kernel, self.splits)
-
-    @property
-    def domain(self) -> Domain:
-        return self.kernel.domain
 
     @property
     def reach(self) -> int:
