@@ -83,3 +83,11 @@ def test_an_amount_is_an_error_of_value_and_of_frith():
 )  # fmt: skip
 def test_charges_of_the_past_are_held_against_the_same_window(amount, unit, outside):
     assert is_outside(Fraction(amount), unit) is outside
+
+
+@pytest.mark.parametrize(("unit", "least"), [("epsilon", 10**12), ("rho", 10**24)])
+def test_a_question_spends_at_least_so_much(unit, least):
+    check_question(Fraction(1, least), unit, 1.0, "it")
+    for little in (Fraction(1, least + 1), Fraction(999, 1000 * least)):
+        with pytest.raises(OutsideWindow, match="the least is"):
+            check_question(little, unit, 1.0, "it")
