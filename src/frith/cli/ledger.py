@@ -229,5 +229,5 @@ def _show(ledger: Ledger) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for r in entries:
         when = r.at.removesuffix("+00:00").replace("T", " ")
-        table.add_row(str(r.id), when, r.kind, r.purpose, amount(r.amount), amount(r.spent))
+        table.add_row(str(r.id), when, r.kind.word, r.purpose, amount(r.amount), amount(r.spent))
     out().print(table)
