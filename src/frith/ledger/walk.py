@@ -13,6 +13,7 @@ from frith.ledger.entries import (
     hash_of,
     neighbors_in,
 )
+from frith.privacy.exact import readable
 from frith.privacy.window import is_outside
 
 _STEPS = {
@@ -110,7 +111,7 @@ def undeclared(name: str) -> str:
 
 def _outside(e: Receipt) -> str:
     return (
-        f"entry {e.id}: a charge of {e.unit} {float(e.amount):.6g} to {e.account!r} "
+        f"entry {e.id}: a charge of {e.unit} {readable(e.amount)} to {e.account!r} "
         f"({e.purpose}), which is outside the window of amounts that frith keeps today; what was "
         "released for it may have told more than was charged"
     )
