@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from frith.audit.outcomes import FAILED, PASSED, Outcome, Report, versions
+from frith.audit.outcomes import Outcome, Report, Status, versions
 from frith.privacy.promise import amounts
 
 _STYLE = """
@@ -52,7 +52,7 @@ def _section(report: Report) -> str:
 
 
 def _row(outcome: Outcome) -> str:
-    kind = {PASSED: "passed", FAILED: "failed"}.get(outcome.status, "not")
+    kind = {Status.PASSED: "passed", Status.FAILED: "failed"}.get(outcome.status, "not")
     cells = (
         f"<td>{escape(outcome.rung)}</td><td>{escape(outcome.subject)}</td>"
         f'<td class="{kind}">{escape(outcome.status)}</td><td>{escape(outcome.found)}</td>'

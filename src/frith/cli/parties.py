@@ -163,7 +163,7 @@ def join(
 
 def _offered(learner: Learner, options: dict[str, Any]) -> dict[str, Any]:
     """The same options, or a message that says which there are."""
-    from frith.parties.structure import LEARNERS
+    from frith.parties.shared_structure import LEARNERS
 
     offered = LEARNERS[learner]().get_params()
     options = name_height(options, offered)

@@ -16,7 +16,7 @@ from frith.engines import Engine, open_table
 from frith.errors import FormatError
 from frith.learners.structured import count_leaves
 from frith.ledger import Ledger, Receipt
-from frith.parties.structure import Structure, hash_of
+from frith.parties.shared_structure import Structure, hash_of
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 
