@@ -28,7 +28,7 @@ from frith.audit.subjects import SOUND
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "audit.md"
 BUDGETS = {"pure": Budget.of(1), "zCDP": Budget.of(1, "1e-5")}
-SHOWN = {"passed": "passed", "failed": "FAILED", "not applicable": "-"}
+SHOWN = {"passed": "passed", "failed": "FAILED", "not checked": "-"}
 
 
 def main() -> int:

@@ -55,7 +55,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/privacy/test_shares.py", "tests/privacy/test_sources.py",
     ),
     "privacy/rebuilding.py": ("tests/privacy/test_rebuilding.py",),
-    "privacy/words.py": ("tests/privacy/test_words.py", "tests/cli/test_show.py"),
+    "_amounts.py": ("tests/privacy/test_exact.py",),
+    "privacy/promise.py": ("tests/privacy/test_promise.py", "tests/cli/test_show.py"),
     "privacy/guarantee.py": (
         "tests/privacy/test_budget.py", "tests/curator/test_curator.py",
         "tests/learners/test_published.py", "tests/learners/test_random_decision.py",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from frith._amounts import readable
+
 
 class FrithError(Exception):
     """The root of frith's errors."""
@@ -46,6 +48,23 @@ class OtherNeighbors(FrithError, ValueError):
     """A charge is about other neighbors than its account; nothing was charged."""
 
 
+def over_budget(
+    who_has: str, requested: Fraction, remaining: Fraction, unit: str, most: str | None = None
+) -> str:
+    """The one sentence about a budget that does not cover a request.
+
+    Parameters
+    ----------
+    who_has : who has too little, with the verb: "the account 'table' has", "you have"
+    most : what to ask for instead; by default, what remains
+    """
+    left = readable(remaining)
+    return (
+        f"{who_has} {unit} {left} left and this asks for {readable(requested)}; "
+        f"ask for at most {most or left}, or have the curator raise the budget"
+    )
+
+
 class BudgetExceeded(FrithError):
     """A charge would pass the budget; nothing was charged."""
 
@@ -53,18 +72,10 @@ class BudgetExceeded(FrithError):
         self, what: str, *, requested: Fraction, remaining: Fraction, unit: str = "epsilon"
     ):
         self.what, self.requested, self.remaining, self.unit = what, requested, remaining, unit
-        super().__init__(
-            f"{what} has {unit} {_short(remaining)} left and this asks for {_short(requested)}; "
-            f"ask for at most {_short(remaining)}, or have the curator raise the budget"
-        )
+        super().__init__(over_budget(f"{what} has", requested, remaining, unit))
 
     def __reduce__(self) -> tuple[Any, ...]:  # errors cross process borders in a parallel search
         return _rebuild_budget_exceeded, (self.what, self.requested, self.remaining, self.unit)
-
-
-def _short(amount: Fraction) -> str:
-    """The fraction itself where a person can read it, else its first digits."""
-    return str(amount) if amount.denominator < 10_000 else f"{float(amount):.6g}"
 
 
 def _rebuild_budget_exceeded(

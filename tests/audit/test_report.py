@@ -9,13 +9,13 @@ import pytest
 from frith import Budget
 from frith.audit.html import page, summary
 from frith.audit.ladder import audit_learner
-from frith.audit.outcomes import Outcome, Report, versions
+from frith.audit.outcomes import Outcome, Report, Status, versions
 
 OUTCOMES = (
-    Outcome("replay", "x", "passed", "fine <b>", seconds=1.0),
-    Outcome("small world", "x", "failed", "bad", loss=math.inf),
-    Outcome("black box", "x", "passed", "so so", loss=0.4, confidence=0.95),
-    Outcome("canaries", "x", "passed", "better", loss=0.6, confidence=0.95, seconds=0.5),
+    Outcome("replay", "x", Status.PASSED, "fine <b>", seconds=1.0),
+    Outcome("small world", "x", Status.FAILED, "bad", loss=math.inf),
+    Outcome("black box", "x", Status.PASSED, "so so", loss=0.4, confidence=0.95),
+    Outcome("canaries", "x", Status.PASSED, "better", loss=0.6, confidence=0.95, seconds=0.5),
 )
 
 
@@ -34,7 +34,7 @@ def test_a_report_states_claim_bounds_rungs_time_and_versions():
 
 
 def test_the_status_of_a_rung_is_the_worst_of_its_forms():
-    both = (Outcome("replay", "a", "passed", ""), Outcome("replay", "b", "failed", ""))
+    both = (Outcome("replay", "a", Status.PASSED, ""), Outcome("replay", "b", Status.FAILED, ""))
     told = Report("x", Budget.of(1), "quick", both)
     assert told.status_of("replay") == "failed"
     assert told.status_of("canaries") == "not checked"
@@ -42,11 +42,11 @@ def test_the_status_of_a_rung_is_the_worst_of_its_forms():
 
 def test_a_rung_that_checked_nothing_did_not_pass():
     fine, nothing = (
-        Outcome(r, "a", s, "") for r, s in (("replay", "passed"), ("x", "not checked"))
+        Outcome(r, "a", s, "") for r, s in (("replay", Status.PASSED), ("x", Status.NOT_CHECKED))
     )
     assert Report("x", Budget.of(1), "quick", (fine,)).passed
     assert not Report("x", Budget.of(1), "quick", (fine, nothing)).passed
-    part = Outcome("x", "a part of it", "passed", "")
+    part = Outcome("x", "a part of it", Status.PASSED, "")
     assert Report("x", Budget.of(1), "quick", (fine, nothing, part)).passed
     assert not Report("x", Budget.of(1), "quick", ()).passed
 

@@ -12,7 +12,7 @@ from frith.audit.frozen import FROZEN, FrozenSource, arbitrary_releases
 from frith.audit.pairs import hard_pairs, random_pair, worst_pairs
 from frith.audit.places import as_texts, places
 from frith.audit.replay import compare, observe
-from frith.audit.replaying import audit_replay
+from frith.audit.replay_rung import audit_replay
 from frith.audit.sizes import QUICK
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import LeafCounts

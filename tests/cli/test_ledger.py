@@ -44,7 +44,7 @@ def test_a_budget_with_a_delta_is_kept_in_rho(run, tmp_path):
     run("ledger", "create", path, "--epsilon", 1, "--delta", "1e-6")
     said = json.loads(run("ledger", "show", path, "--json").stdout)
     assert (said["unit"], said["delta"]) == ("rho", "1e-06")
-    assert "rho 0.0 spent" in run("ledger", "show", path).stdout
+    assert "rho 0 spent" in run("ledger", "show", path).stdout
 
 
 def test_a_file_that_is_no_ledger_is_explained(run, tmp_path):

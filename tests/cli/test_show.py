@@ -7,7 +7,7 @@ import pytest
 from frith import Forest
 from frith.privacy import Budget, Guarantee
 from frith.privacy.guarantee import person_neighbors
-from frith.privacy.words import promise
+from frith.privacy.promise import promise
 
 
 def test_a_forest_is_described_in_words(run, forest):

@@ -185,7 +185,7 @@ def test_names_stay_names_in_a_url(asked):
 
 def test_budgets_are_exact(asked):
     table, database = asked
-    assert str(database.budget(table)).endswith("epsilon 0.0 of 4.0 spent, 4.0 left")
+    assert str(database.budget(table)).endswith("epsilon 0 of 4 spent, 4 left")
     database.train(table, "random-decision", epsilon="1/3", n_trees=2)
     budget = database.budget(table)
     assert (budget.unit, budget.spent, budget.left) == ("epsilon", Fraction(1, 3), Fraction(11, 3))
@@ -228,7 +228,7 @@ def test_a_quote_is_what_training_costs(asked):
     quote = database.quote(table, "0.5", learner="gini", depth=2)
     assert quote.granted
     assert (quote.cost, quote.left, quote.left_after) == (Fraction(1, 2), 4, Fraction(7, 2))
-    assert str(quote) == "costs epsilon 0.5 of the 4.0 that you have left; 3.5 would remain"
+    assert str(quote) == "costs epsilon 0.5 of the 4 that you have left; 3.5 would remain"
     model = database.train(table, "gini", epsilon="0.5", depth=2)
     assert model.receipt_.amount == quote.cost
     refused = database.quote(table, 4)
@@ -320,7 +320,7 @@ def test_an_update_adds_a_batch_under_a_budget_of_its_own(asked):
     assert more.forest_.guarantee.epsilon == 1
     budget = database.budget(table)
     assert (budget.spent, budget.batches["later"].spent, budget.batches["later"].left) == (1, 1, 3)
-    assert f"{table}+later/{database.member.name}: epsilon 1.0 of 4.0 spent" in str(budget)
+    assert f"{table}+later/{database.member.name}: epsilon 1 of 4 spent" in str(budget)
     with pytest.raises(RemoteError, match="no such batch"):
         database.update(model, "never", epsilon=1)
 
@@ -617,9 +617,9 @@ def test_a_curator_sees_what_everybody_spent(host, curator):
     budget = curator.budget(table)
     assert budget.whole.spent == 1
     assert [a.spent for a in budget.analysts] == [1]
-    assert f"{table}: epsilon 1.0 of 4.0 spent" in str(budget)
+    assert f"{table}: epsilon 1 of 4 spent" in str(budget)
     assert budget.batches["later"].whole.left == 4
-    assert f"{table}+later: epsilon 0.0 of 4.0 spent" in str(budget)
+    assert f"{table}+later: epsilon 0 of 4 spent" in str(budget)
     assert any(m.name == "carla" for m in curator.members())
 
 

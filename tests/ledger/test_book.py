@@ -1,5 +1,6 @@
 """One list of checks over every store: reservations, charges, the chain of hashes."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
@@ -62,10 +63,10 @@ def test_a_reservation_holds_and_a_charge_spends(opened):
     assert state(opened).remaining == Fraction(2, 3)
 
 
-def test_a_released_reservation_is_there_again(opened):
+def test_a_cancelled_reservation_is_there_again(opened):
     with write(opened) as book:
         book.reserve("t", "job", Fraction(1), "fit", RECORD)
-        book.release("t", "job")
+        book.cancel("t", "job")
     assert state(opened).remaining == 1
 
 
@@ -73,12 +74,12 @@ def charge_it(book):
     book.charge_reserved("t", "job", RECORD)
 
 
-def give_it_back(book):
-    book.release("t", "job")
+def cancel_it(book):
+    book.cancel("t", "job")
 
 
-@pytest.mark.parametrize("first", [charge_it, give_it_back])
-@pytest.mark.parametrize("second", [charge_it, give_it_back])
+@pytest.mark.parametrize("first", [charge_it, cancel_it])
+@pytest.mark.parametrize("second", [charge_it, cancel_it])
 def test_a_reservation_ends_once(opened, first, second):
     with write(opened) as book:
         book.reserve("t", "job", TENTH, "fit", RECORD)
@@ -179,6 +180,7 @@ def tamper(database, *statements):
         ("UPDATE entry SET amount = '1/100' WHERE id = 3", "entry 3 is not what was written"),
         ("UPDATE entry SET spent = '1/10' WHERE id = 3", "entry 3 is not what was written"),
         ("UPDATE entry SET purpose = 'nothing' WHERE id = 2", "entry 2 is not what was written"),
+        ("UPDATE entry SET kind = 'gift' WHERE id = 3", "entry 3 is not what was written"),
         ("DELETE FROM entry WHERE id = 2", "entry 2 is missing"),
         ("DELETE FROM entry WHERE id = 4", "the head of the chain is not the last entry"),
         ("UPDATE account SET total = '100'", "its budget is not the one last written"),
@@ -295,3 +297,13 @@ def test_many_processes_may_bring_a_database_up_to_date_at_once(place):
 def test_a_password_is_not_shown():
     database = Database("postgresql://frith:hunter2@localhost/census")
     assert "hunter2" not in str(database) + repr(database.url)
+
+
+def test_a_cancellation_is_stored_as_the_first_ledgers_spelled_it(opened):
+    """The kind is in the hash of an entry: another spelling would break every older chain."""
+    with write(opened) as book:
+        book.reserve("t", "job", TENTH, "fit", RECORD)
+        kind = book.cancel("t", "job").kind
+        assert (kind.word, str(kind), json.dumps(kind)) == ("cancel", "release", '"release"')
+        assert [e.kind for e in book.entries(request="job")] == ["reserve", "release"]
+        assert book.verify().holds

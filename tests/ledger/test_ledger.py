@@ -36,7 +36,7 @@ def test_a_charge_is_written_with_its_running_total(path):
 def test_a_refused_charge_changes_nothing(path):
     ledger = Ledger.create(path, epsilon=1)
     ledger.charge(Budget.of(0.75), "most", RECORD)
-    with pytest.raises(BudgetExceeded, match="1/4 left and this asks for 1/2"):
+    with pytest.raises(BudgetExceeded, match="0.25 left and this asks for 0.5"):
         ledger.charge(Budget.of(0.5), "too much", RECORD)
     assert ledger.spent == Fraction(3, 4)
     assert len(ledger.entries()) == 1

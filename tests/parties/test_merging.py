@@ -15,7 +15,7 @@ from frith.errors import FormatError
 from frith.forest.trees import Trees
 from frith.learners.structured import count_leaves
 from frith.parties import MergeError, PartyRelease, Structure, join, make_structure, merge, release
-from frith.parties.structure import LEARNERS
+from frith.parties.shared_structure import LEARNERS
 from frith.privacy import DiscreteLaplace, Guarantee
 from frith.privacy.guarantee import DISJOINT, person_neighbors
 from tests.parties.people import DOMAIN, NAMES, deal, dealt, pooled

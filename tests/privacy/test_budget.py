@@ -43,7 +43,7 @@ def test_ten_requests_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not():
 def test_a_refused_charge_names_both_amounts_and_changes_nothing():
     meter = Meter(Budget.of("3/4"))
     meter.charge(Fraction(1, 2))
-    with pytest.raises(BudgetExceeded, match=r"epsilon 1/4 left and this asks for 1/2") as caught:
+    with pytest.raises(BudgetExceeded, match=r"epsilon 0.25 left and this asks for 0.5") as caught:
         meter.charge(Fraction(1, 2))
     assert (caught.value.requested, caught.value.remaining) == (Fraction(1, 2), Fraction(1, 4))
     assert meter.spent == Fraction(1, 2)

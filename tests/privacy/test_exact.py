@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith.privacy.exact import exact, float_at_least, float_root_at_least, show
+from frith.privacy.exact import exact, float_at_least, float_root_at_least, readable, show
 
 positive = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
 
@@ -54,3 +54,18 @@ def test_there_is_no_scale_of_nothing(root, bound):
 @given(positive)
 def test_shown_amounts_read_back_equal(amount):
     assert exact(show(amount)) == amount
+
+
+def test_people_read_amounts_that_are_exact_up_to_twelve_characters():
+    assert readable(Fraction(12345, 654323)) == "12345/654323"
+
+    assert readable(Fraction(123456, 654323)) == "0.188677"  # thirteen would be exact
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [("4", "4"), ("1/3", "1/3"), (f"1/{3 * 10**400}", "3.33333e-401"), (f"{10**400}/3", "3.33333e+399"),
+     (float("inf"), "inf")],
+)  # fmt: skip
+def test_amounts_beyond_every_float_are_readable_too(amount, text):
+    assert readable(exact(amount)) == text

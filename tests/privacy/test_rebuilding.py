@@ -10,7 +10,7 @@ from frith import RandomDecisionForestClassifier
 from frith.parties import OpenSum, SecureSum, join, make_structure, merge, train_together
 from frith.privacy import DiscreteGaussian, DiscreteLaplace
 from frith.privacy.composition import rho_of
-from frith.privacy.guarantee import DISJOINT, Guarantee, Question
+from frith.privacy.guarantee import DISJOINT, AnsweredQuestion, Guarantee
 from frith.privacy.rebuilding import rebuild
 from tests.parties.people import DOMAIN, curators, dealt, secure_parties
 from tests.parties.test_merging import releases_of, vertical
@@ -67,7 +67,7 @@ def test_gaussian_noise_is_compared_in_rho(disjoint):
 
 def answered(mechanism, *scales, shares=(1, 1), purpose="leaves"):
     return tuple(
-        Question(purpose, mechanism, Fraction(share), 4, scale, 10)
+        AnsweredQuestion(purpose, mechanism, Fraction(share), 4, scale, 10)
         for scale, share in zip(scales, shares, strict=False)
     )
 

@@ -115,7 +115,7 @@ def test_next_to_nothing_cannot_be_asked_for(house, kind):
             )
         return house.analyst.ask(table, kind=kind, epsilon=epsilon)
 
-    assert "from 1e-9 to 1e+9" in refused(ask("1e-99"), "invalid")
+    assert "from 1e-09 to 1000000000" in refused(ask("1e-99"), "invalid")
     assert "at least epsilon 0.001" in refused(ask("0.0009"), "invalid")
     assert ask("0.001").status_code in (200, 202)
 

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from frith.audit.events import Bound, lower_bound
-from frith.audit.outcomes import FAILED, PASSED, Outcome
+from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import Pair, hard_pairs
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
@@ -48,7 +48,7 @@ def audit_black_box(
         f"{size.fits:,} fits on each of two neighbors, {len(pairs)} times: at least "
         f"{shown.epsilon:.3f}, by the event '{shown.event}' on the pair '{pairs[best].name}'"
     )
-    status = FAILED if failed else PASSED
+    status = Status.of(failed)
     return Outcome(RUNG, subject.name, status, text, shown.epsilon, CONFIDENCE)
 
 

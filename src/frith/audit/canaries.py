@@ -30,7 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
+from frith.audit.outcomes import Outcome, Status
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain
@@ -112,7 +112,7 @@ def audit_forest(
     table may hold any other records besides; canaries with values of their own show the most.
     """
     if not len(canaries):
-        return Outcome(RUNG, name, NOT_CHECKED, "there are no canaries to guess about")
+        return Outcome(RUNG, name, Status.NOT_CHECKED, "there are no canaries to guess about")
     guesses = guess(_scores(forest, canaries), rng or np.random.default_rng())
     made = int(np.abs(guesses).sum())
     right = int(np.sum((guesses == 1) & inside) + np.sum((guesses == -1) & ~inside))
@@ -120,7 +120,7 @@ def audit_forest(
     shown = epsilon_bound(m, made, right, delta, CONFIDENCE)
     sure = epsilon_bound(m, made, right, delta, 1 - FALSE_FAILURE)
     text = f"{right:,} of {made:,} guesses about {m:,} canaries were right: at least {shown:.3f}"
-    status = FAILED if sure > budget.epsilon else PASSED
+    status = Status.of(sure > budget.epsilon)
     return Outcome(RUNG, name, status, text, shown, CONFIDENCE)
 
 

@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from frith.audit.frozen import arbitrary_releases, constant_releases
-from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
+from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import WHO, Pair, hard_pairs
 from frith.audit.replay import compare, observe
-from frith.audit.replaying import Tally
+from frith.audit.replay_rung import Tally
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain, Person
@@ -93,7 +93,9 @@ def _long_list() -> Pair:
 
 def _outcome(subject: Subject, tally: Tally, refused: int) -> Outcome:
     if not tally.answered and not tally.differences:
-        return Outcome(RUNG, subject.name, NOT_CHECKED, "no question was answered at any edge")
+        return Outcome(
+            RUNG, subject.name, Status.NOT_CHECKED, "no question was answered at any edge"
+        )
     text = (
         f"{tally.answered:,} of {tally.count:,} pairs answered, {refused} budgets refused; the "
         f"worst took {float(tally.worst):.4g} of its budget"
@@ -103,4 +105,4 @@ def _outcome(subject: Subject, tally: Tally, refused: int) -> Outcome:
         shown = "; ".join(f"{what} ({where})" for what, where in [*tally.differences.items()][:4])
         text += f"; public things that differ between neighbors: {shown}"
     failed = tally.worst > 1 or bool(tally.differences)
-    return Outcome(RUNG, subject.name, FAILED if failed else PASSED, text)
+    return Outcome(RUNG, subject.name, Status.of(failed), text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from frith.audit.outcomes import FAILED, PASSED, Outcome, Report, versions
-from frith.privacy.words import amount
+from frith.audit.outcomes import Outcome, Report, Status, versions
+from frith.privacy.promise import amounts
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -52,7 +52,7 @@ def _section(report: Report) -> str:
 
 
 def _row(outcome: Outcome) -> str:
-    kind = {PASSED: "passed", FAILED: "failed"}.get(outcome.status, "not")
+    kind = {Status.PASSED: "passed", Status.FAILED: "failed"}.get(outcome.status, "not")
     cells = (
         f"<td>{escape(outcome.rung)}</td><td>{escape(outcome.subject)}</td>"
         f'<td class="{kind}">{escape(outcome.status)}</td><td>{escape(outcome.found)}</td>'
@@ -62,8 +62,7 @@ def _row(outcome: Outcome) -> str:
 
 def summary(report: Report) -> list[str]:
     """What is claimed and what was found, a sentence each."""
-    delta = f", delta {amount(report.claim.delta)}" if report.claim.delta else ""
-    told = [f"Claimed: epsilon {amount(report.claim.epsilon)}{delta}."]
+    told = [f"Claimed: {amounts(report.claim.epsilon, report.claim.delta)}."]
     if report.measured is not None:
         told.append(
             f"Measured on fits: epsilon is at least {report.measured.loss:.3f}, at "

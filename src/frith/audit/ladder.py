@@ -15,8 +15,8 @@ from frith.audit.edges import audit_edges
 from frith.audit.known_bad import FLAWS, Flaw
 from frith.audit.outcomes import Outcome, Report, timed
 from frith.audit.pairs import hard_pairs
-from frith.audit.replaying import RUNG as REPLAY
-from frith.audit.replaying import audit_replay
+from frith.audit.replay_rung import RUNG as REPLAY
+from frith.audit.replay_rung import audit_replay
 from frith.audit.samplers import RUNG as SAMPLERS
 from frith.audit.samplers import audit_samplers, audit_sources
 from frith.audit.sizes import QUICK, Size

@@ -6,6 +6,7 @@ import math
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -14,8 +15,19 @@ from frith._version import __version__
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 
-PASSED, FAILED, NOT_CHECKED = "passed", "failed", "not checked"
 _LIBRARIES = ("numpy", "numba", "opendp", "dp-accounting", "scikit-learn", "scipy")
+
+
+class Status(StrEnum):
+    """What a rung says about a subject."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_CHECKED = "not checked"
+
+    @classmethod
+    def of(cls, failed: bool) -> Status:
+        return cls.FAILED if failed else cls.PASSED
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,7 @@ class Outcome:
 
     rung: str
     subject: str
-    status: str
+    status: Status
     found: str
     loss: float | None = None
     confidence: float | None = None
@@ -36,7 +48,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        return self.status == FAILED
+        return self.status is Status.FAILED
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,7 +80,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """No outcome failed, and every rung checked something; there is at least one."""
-        checked = {o.rung for o in self.outcomes if o.status == PASSED}
+        checked = {o.rung for o in self.outcomes if o.status is Status.PASSED}
         failed = any(o.failed for o in self.outcomes)
         return bool(checked) and not failed and checked == self.rungs
 
@@ -92,10 +104,12 @@ class Report:
         found = [o for o in self.outcomes if o.loss is not None and o.confidence is None]
         return max(found, key=lambda o: o.loss or 0.0, default=None)
 
-    def status_of(self, rung: str) -> str:
+    def status_of(self, rung: str) -> Status:
         """Failed where a form of the learner did, passed where one was checked."""
         statuses = {o.status for o in self.outcomes if o.rung == rung}
-        return next((s for s in (FAILED, PASSED) if s in statuses), NOT_CHECKED)
+        return next(
+            (s for s in (Status.FAILED, Status.PASSED) if s in statuses), Status.NOT_CHECKED
+        )
 
     def to_json(self) -> dict[str, Any]:
         measured, computed = self.measured, self.computed

@@ -17,7 +17,7 @@ from scipy.stats import binom, chi2
 
 from frith.audit.frozen import Exchange, arbitrary_releases, constant_releases
 from frith.audit.laws import is_choice, log_law
-from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
+from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import hard_pairs
 from frith.audit.replay import observe
 from frith.audit.sizes import Size
@@ -149,11 +149,11 @@ def p_value(observed: NDArray[Any], law: NDArray[np.float64]) -> float:
 
 def _outcome(name: str, fits: list[Fit]) -> Outcome:
     if not fits:
-        return Outcome(RUNG, name, NOT_CHECKED, "no noise was drawn")
+        return Outcome(RUNG, name, Status.NOT_CHECKED, "no noise was drawn")
     level = FALSE_FAILURE / len(fits)
     bad = [f for f in fits if not f.p_value >= level]  # also where it is no number
     worst = min(fits, key=lambda f: f.p_value if f.p_value >= 0 else -1.0)
     text = f"{len(fits)} laws; the worst fit is p = {worst.p_value:.2g} ({worst.mechanism})"
     if bad:
         text += f"; {len(bad)} do not follow their law"
-    return Outcome(RUNG, name, FAILED if bad else PASSED, text)
+    return Outcome(RUNG, name, Status.of(bool(bad)), text)

@@ -37,7 +37,7 @@ from frith.audit.frozen import (
 )
 from frith.audit.laws import SLACK, is_choice, log_probability, n_options, sign_option
 from frith.audit.loss import delta_of
-from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
+from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import WHO, decoded
 from frith.audit.replay import loss_of, observe
 from frith.audit.sizes import Size
@@ -308,13 +308,13 @@ class Worst:
     def outcome(self, subject: Subject) -> Outcome:
         if not self.pairs:
             text = f"more paths than this size allows ({', '.join(self.left_out)})"
-            return Outcome(RUNG, subject.name, NOT_CHECKED, text)
+            return Outcome(RUNG, subject.name, Status.NOT_CHECKED, text)
         pure, slack = self.budget.unit == "epsilon", 1 + 1e-6
         failed = self.loss > float(self.budget.epsilon) + 10 * SLACK
         if not pure:
             failed |= self.share > slack or self.delta > float(self.budget.delta) * slack
         loss = self.loss if pure or self.different else None
-        return Outcome(RUNG, subject.name, FAILED if failed else PASSED, self._text(pure), loss)
+        return Outcome(RUNG, subject.name, Status.of(failed), self._text(pure), loss)
 
     def _text(self, pure: bool) -> str:
         text = f"{self.pairs:,} pairs of small tables on every path: "

@@ -6,8 +6,10 @@ File names and values are never read as Rich markup, so a bracket in one is only
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -39,6 +41,11 @@ def say_note(text: str) -> None:
 
 def say_error(text: str) -> None:
     err().print(f"error: {text}", style="red", soft_wrap=True)
+
+
+def quoted(path: Path) -> str:
+    """A path as it is typed after a command."""
+    return shlex.quote(str(path))
 
 
 def print_json(data: Any) -> None:

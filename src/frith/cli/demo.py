@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frith.cli.console import err, out, say, say_note
-from frith.cli.words import quoted
+from frith.cli.console import err, out, quoted, say, say_note
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from frith.cli.console import say_error
-from frith.errors import BudgetExceeded, FrithError, RemoteError
+from frith.errors import BudgetExceeded, FrithError
 
 FAILED = 2
 OVER_BUDGET = 3
@@ -34,15 +34,7 @@ def exit_code(error: Exception) -> int:
 
 
 def _message(error: Exception) -> str:
-    """One line: files named first, amounts rounded where their exact spelling is long."""
-    if isinstance(error, BudgetExceeded) and not isinstance(error, RemoteError):
-        from frith.privacy.words import amount
-
-        left, asked = amount(error.remaining), amount(error.requested)
-        return (
-            f"{error.what} has {error.unit} {left} left and this asks for {asked}; "
-            f"ask for at most {left}, or have the curator raise the budget"
-        )
+    """One line, with the file first where there is one."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
     return " ".join(str(error).split()) or type(error).__name__

@@ -102,12 +102,12 @@ def charge(
     """Charge what was released by other means, or was lost with a backup."""
     from frith.ledger import Ledger
     from frith.privacy import Budget
+    from frith.privacy.exact import readable
     from frith.privacy.neighbors import neighbors_of
-    from frith.privacy.words import amount
 
     neighbors = neighbors_of(records_per_person)
     receipt = Ledger(path, account).charge(Budget.of(epsilon, delta), purpose, neighbors)
-    say(f"entry {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged")
+    say(f"entry {receipt.id}: {receipt.unit} {readable(receipt.amount)} charged")
 
 
 @app.command()
@@ -212,12 +212,12 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
 def _show(ledger: Ledger) -> None:
     from rich.table import Table
 
-    from frith.privacy.words import amount
+    from frith.privacy.exact import readable
 
     state, entries = ledger.state, ledger.entries()
     say(f"{ledger}: budget {state.budget}; neighbors: {state.neighbors or 'unknown'}", "bold")
-    held = f", {amount(state.held)} reserved" if state.held else ""
-    say(f"{state.unit} {amount(state.spent)} spent{held}, {amount(state.remaining)} left")
+    held = f", {readable(state.held)} reserved" if state.held else ""
+    say(f"{state.unit} {readable(state.spent)} spent{held}, {readable(state.remaining)} left")
     if not entries:
         say("no charges yet", "dim")
         return
@@ -229,5 +229,7 @@ def _show(ledger: Ledger) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for r in entries:
         when = r.at.removesuffix("+00:00").replace("T", " ")
-        table.add_row(str(r.id), when, r.kind, r.purpose, amount(r.amount), amount(r.spent))
+        table.add_row(
+            str(r.id), when, r.kind.word, r.purpose, readable(r.amount), readable(r.spent)
+        )
     out().print(table)

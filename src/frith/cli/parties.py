@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from frith.cli.console import out, passes, print_json, say
+from frith.cli.console import out, passes, print_json, quoted, say
 from frith.cli.files import check_output
 from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
 from frith.cli.train import name_height
-from frith.cli.words import quoted
 from frith.errors import FormatError
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def join(
 
 def _offered(learner: Learner, options: dict[str, Any]) -> dict[str, Any]:
     """The same options, or a message that says which there are."""
-    from frith.parties.structure import LEARNERS
+    from frith.parties.shared_structure import LEARNERS
 
     offered = LEARNERS[learner]().get_params()
     options = name_height(options, offered)
@@ -217,14 +216,14 @@ def _release_facts(made: PartyRelease, output: Path) -> dict[str, Any]:
 
 
 def _show_release(made: PartyRelease, output: Path, structure: Path) -> None:
-    from frith.privacy.words import amount
+    from frith.privacy.exact import readable
 
     lines = [f"release {made.id} of {made.party}: {made.values.size:,} counts", str(made.guarantee)]
     lines += [f"asked: {question}" for question in made.guarantee.asked]
     if made.receipt is not None:
         lines.append(
-            f"receipt {made.receipt.id}: {made.receipt.unit} {amount(made.receipt.amount)} charged, "
-            f"{amount(made.receipt.spent)} spent in all"
+            f"receipt {made.receipt.id}: {made.receipt.unit} {readable(made.receipt.amount)} charged, "
+            f"{readable(made.receipt.spent)} spent in all"
         )
     _show("\n".join(lines), output, made.guarantee.holds)
     say(f"next, anyone: frith merge {quoted(structure)} RELEASE... -o forest.json", "dim")

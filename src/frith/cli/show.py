@@ -61,7 +61,7 @@ def _show(forest: Forest, path: Path) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
-    from frith.privacy.words import promise
+    from frith.privacy.promise import promise
 
     color = "green" if forest.guarantee.holds else "red"
     body = Text(f"{forest.guarantee}\n\n").append(promise(forest.guarantee), style="italic")
@@ -79,11 +79,11 @@ def _show(forest: Forest, path: Path) -> None:
 
 
 def _parties(forest: Forest) -> Table:
-    from frith.privacy.words import amount
+    from frith.privacy.exact import readable
 
     table = _grid("Each party's share", "party", "epsilon", "delta")
     for share in forest.guarantee.parties:
-        table.add_row(share.party, amount(share.epsilon), amount(share.delta))
+        table.add_row(share.party, readable(share.epsilon), readable(share.delta))
     return table
 
 

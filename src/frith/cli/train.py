@@ -141,15 +141,15 @@ def show_model(model: Any, output: Path) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
-    from frith.cli.words import quoted
-    from frith.privacy.words import amount
+    from frith.cli.console import quoted
+    from frith.privacy.exact import readable
 
     forest, receipt = model.forest_, model.receipt_
     lines = [forest.describe()]
     if receipt is not None:
         lines.append(
-            f"receipt {receipt.id}: {receipt.unit} {amount(receipt.amount)} charged, "
-            f"{amount(receipt.spent)} spent in all"
+            f"receipt {receipt.id}: {receipt.unit} {readable(receipt.amount)} charged, "
+            f"{readable(receipt.spent)} spent in all"
         )
     color = "green" if forest.guarantee.holds else "red"
     title = Text(str(output), style=f"bold {color}")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeVar
 
 from frith.domain import Domain
-from frith.privacy.words import amount
+from frith.privacy.exact import readable
 
 T = TypeVar("T")
 
@@ -104,11 +104,11 @@ class Account(Said):
         return cls.read({**said["own"], **more})
 
     def __str__(self) -> str:
-        held = f", {amount(self.held)} held" if self.held else ""
+        held = f", {readable(self.held)} held" if self.held else ""
         about = f" (epsilon {self.left_epsilon:.4g})" if self.unit != "epsilon" else ""
         text = (
-            f"{self.name}: {self.unit} {amount(self.spent)} of {amount(self.total)} spent{held}, "
-            f"{amount(self.left)} left{about}"
+            f"{self.name}: {self.unit} {readable(self.spent)} of {readable(self.total)} spent{held}, "
+            f"{readable(self.left)} left{about}"
         )
         beside = (self.whole, *self.analysts, *self.batches.values())
         others = [str(a) for a in beside if a and a.name != self.name]
@@ -134,8 +134,8 @@ class Quote(Said):
             return self.refusal
         about = f" (epsilon {self.left_after_epsilon:.4g})" if self.unit != "epsilon" else ""
         return (
-            f"costs {self.unit} {amount(self.cost)} of the {amount(self.left)} that you have left; "
-            f"{amount(self.left_after)}{about} would remain"
+            f"costs {self.unit} {readable(self.cost)} of the {readable(self.left)} that you have left; "
+            f"{readable(self.left_after)}{about} would remain"
         )
 
 
@@ -165,7 +165,7 @@ class Grant(Said):
 
     def __str__(self) -> str:
         what = "all attributes" if self.columns is None else ", ".join(self.columns)
-        cap = "" if self.epsilon is None else f"; at most epsilon {amount(self.epsilon)}"
+        cap = "" if self.epsilon is None else f"; at most epsilon {readable(self.epsilon)}"
         return f"{self.member} may ask {self.table} about {what}{cap}"
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._documents import reading
 from frith.curator import Curator
 from frith.domain import Categorical, Value
-from frith.errors import FormatError, FrithError
+from frith.errors import FormatError
 from frith.forest import Forest
 from frith.kernels import ConfusionCounts
 from frith.privacy.guarantee import Guarantee
@@ -115,26 +116,15 @@ class Score:
 
     @classmethod
     def from_json(cls, data: Any) -> Score:
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FormatError(f"this is not a frith score: it must say format {FORMAT!r}")
-        try:
-            return cls._read(data)
-        except FrithError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise FormatError(
-                f"the score is incomplete or malformed ({type(error).__name__})"
-            ) from None
-
-    @classmethod
-    def _read(cls, data: dict[str, Any]) -> Score:
-        labels = Categorical("label", data["labels"]).values
-        counts, variance = np.array(data["counts"]), float(data["variance"])
+        with reading(data, "score", FORMAT):
+            labels = Categorical("label", data["labels"]).values
+            counts, variance = np.array(data["counts"]), float(data["variance"])
+            guarantee = Guarantee.from_json(data["guarantee"])
         if counts.shape != (len(labels), len(labels)) or counts.dtype != np.int64:
             raise FormatError("the score's counts are not one whole number for each pair of labels")
         if not 0 <= variance < math.inf:
             raise FormatError("the score's variance is not a finite number of at least 0")
-        return cls(labels, counts, variance, Guarantee.from_json(data["guarantee"]))
+        return cls(labels, counts, variance, guarantee)
 
     def __str__(self) -> str:
         """The accuracy, the matrix with recall and precision beside it, and the guarantee."""

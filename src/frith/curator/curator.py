@@ -38,7 +38,7 @@ from frith.kernels.gradients import ScoreColumn
 from frith.privacy import window
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
-from frith.privacy.guarantee import Question as Answered
+from frith.privacy.guarantee import AnsweredQuestion as Answered
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import ExactSource, Noise, NoiseSource, OpenDPSource

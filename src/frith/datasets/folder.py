@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
+from frith._documents import read_file
 from frith.domain import Attribute, Categorical, Domain, Numeric
 from frith.domain.draft import MISSING
 
@@ -67,10 +67,7 @@ def _describes_classes(path: Path) -> bool:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    facts = read_file(path)
     if not isinstance(facts, dict):
         raise ValueError(f"{path} does not describe a table")
     return facts

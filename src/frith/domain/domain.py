@@ -13,7 +13,7 @@ import math
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import frozen
+from frith._documents import parsed, read_file, reading
 from frith.domain.short_texts import Table, make_table
-from frith.errors import DomainError, FormatError
+from frith.errors import DomainError
 
 FORMAT = "frith-domain/1"
 MAX_VALUES = 65_535
@@ -352,20 +353,19 @@ class Domain:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Domain:
-        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise FormatError(f"this is not a frith domain: it must say format = {FORMAT!r}")
-        data = {k: v for k, v in data.items() if k != "format"}
-        _check_keys(cls, data, "the domain")
-        if not isinstance(data["attributes"], list | tuple):
-            raise DomainError("the domain's attributes are a list of tables")
-        person = data.get("person")
-        return cls(
-            tuple(_attribute(a) for a in data["attributes"]),
-            _part(Categorical, data["label"], "the label"),
-            data.get("records"),
-            None if person is None else _part(Person, person, "the person"),
-            data.get("learned", False),
-        )
+        with reading(data, "domain", FORMAT):
+            data = {k: v for k, v in data.items() if k != "format"}
+            _check_keys(cls, data, "the domain")
+            if not isinstance(data["attributes"], list | tuple):
+                raise DomainError("the domain's attributes are a list of tables")
+            person = data.get("person")
+            return cls(
+                tuple(_attribute(a) for a in data["attributes"]),
+                _part(Categorical, data["label"], "the label"),
+                data.get("records"),
+                None if person is None else _part(Person, person, "the person"),
+                data.get("learned", False),
+            )
 
     def to_toml(self) -> str:
         import tomli_w
@@ -374,7 +374,7 @@ class Domain:
 
     @classmethod
     def from_toml(cls, text: str) -> Domain:
-        return cls.from_json(_parsed(tomllib.loads, text, "the domain is not valid TOML"))
+        return cls.from_json(parsed(text, "the domain", tomllib.loads, "TOML"))
 
     def save(self, path: str | Path) -> None:
         """Write TOML, or JSON when the name ends in .json."""
@@ -389,17 +389,9 @@ class Domain:
     @classmethod
     def load(cls, path: str | Path) -> Domain:
         path = Path(path)
-        loads, kind = (json.loads, "JSON") if path.suffix == ".json" else (tomllib.loads, "TOML")
-        problem = f"{path} is not valid {kind}"
-        text = _parsed(lambda file: file.decode("utf-8-sig"), path.read_bytes(), problem)
-        return cls.from_json(_parsed(loads, text, problem))
-
-
-def _parsed(parse: Callable[[Any], Any], text: str | bytes, problem: str) -> Any:
-    try:
-        return parse(text)
-    except (ValueError, RecursionError) as error:  # also bad UTF-8 and numbers without end
-        raise FormatError(f"{problem}: {error}") from None
+        if path.suffix == ".json":
+            return cls.from_json(read_file(path))
+        return cls.from_json(parsed(path.read_bytes(), str(path), tomllib.loads, "TOML"))
 
 
 def _attribute(data: Any) -> Attribute:

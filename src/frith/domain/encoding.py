@@ -257,16 +257,16 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
         return array.cast(pa.decimal256(kind.precision, kind.scale))
     if t.is_string(kind) or t.is_binary(kind) or t.is_fixed_size_binary(kind):
         return array.cast(pa.binary())
-    if readable(kind):
+    if is_readable(kind):
         return array.cast(pa.large_binary())
     raise DataError(unreadable(name, kind))
 
 
-def readable(kind: pa.DataType) -> bool:
+def is_readable(kind: pa.DataType) -> bool:
     """Whether columns of this Arrow type can be encoded."""
     t = pa.types
     if t.is_dictionary(kind):
-        return readable(kind.value_type)
+        return is_readable(kind.value_type)
     tests = (
         t.is_null, t.is_boolean, t.is_integer, t.is_floating, t.is_decimal, t.is_string,
         t.is_large_string, t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
@@ -381,7 +381,7 @@ def _common_width(rows: Sequence[Any]) -> int:
 def _arrow_columns(table: pa.Table) -> Columns:
     def column(name: str) -> pa.ChunkedArray:
         _check_there(name, table.column_names)
-        if not readable(table.schema.field(name).type):
+        if not is_readable(table.schema.field(name).type):
             raise DataError(unreadable(name, table.schema.field(name).type))
         return table.column(name)
 
@@ -411,7 +411,7 @@ def _shortened(names: Sequence[Any], most: int = 12) -> str:
 def chunked(values: Any, name: str) -> pa.ChunkedArray:
     """A Series or 1-D array as an Arrow column; Python objects become text."""
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _converted(values, name)
-    if not readable(array.type):
+    if not is_readable(array.type):
         raise DataError(unreadable(name, array.type))
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 
 from frith.domain import Domain
 from frith.domain.draft import draft_domain
-from frith.domain.encoding import readable
+from frith.domain.encoding import is_readable
 from frith.engines.csv import read_csv
 from frith.engines.files import list_files
 from frith.errors import DataError
@@ -50,7 +50,7 @@ def _read_csv(file: str) -> pa.Table:
     Rows with a wrong number of cells are skipped, as in training.
     """
     table = read_csv(file, {})
-    dates = {field.name: pa.string() for field in table.schema if not readable(field.type)}
+    dates = {field.name: pa.string() for field in table.schema if not is_readable(field.type)}
     if dates:
         table = read_csv(file, dates)
     return pa.table([_empty_is_missing(c) for c in table.columns], names=table.column_names)

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
-from frith.domain.encoding import readable, unreadable
+from frith.domain.encoding import is_readable, unreadable
 from frith.engines import csv
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
@@ -141,7 +141,7 @@ def _check_schema(file: str, kind: str, domain: Domain, newlines_in_cells: bool)
         places = types.get_all_field_indices(name)  # by bytes: other names may be no text
         if not places:
             raise DataError(f"{file} has no column {name!r}, which the domain declares")
-        if not readable(types.field(places[0]).type):
+        if not is_readable(types.field(places[0]).type):
             raise DataError(unreadable(name, types.field(places[0]).type))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from frith.domain import Domain
-from frith.domain.encoding import readable
+from frith.domain.encoding import is_readable
 from frith.engines.sql import DatabaseEngine, Found, bare, quoted, row_by_row
 from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import PostgresTable, Selection, postgres_table
@@ -148,4 +148,4 @@ def _form(column: pa.Field) -> str | None:
         return "trim_scale(nullif({}, 'NaN'))::text"
     if kind == "uuid" or pa.types.is_string(column.type):  # also enumerations
         return "{}::text"
-    return "{}" if kind in _AS_IT_IS and readable(column.type) else None
+    return "{}" if kind in _AS_IT_IS and is_readable(column.type) else None

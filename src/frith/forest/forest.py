@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from frith._documents import read_file, write_file
 from frith.domain import Value
-from frith.errors import FormatError
 from frith.forest.voting import VotingTrees
 
 if TYPE_CHECKING:
@@ -101,15 +100,11 @@ class Forest(VotingTrees):
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file."""
-        text = json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_file(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        try:
-            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise FormatError(f"{path} is not valid JSON; it may have been cut off") from None
+        return cls.from_json(read_file(path))
 
     def to_onnx(self) -> ModelProto:
         """The forest as an ONNX model. Needs the `onnx` extra.

@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._documents import reading
 from frith._jit import available_threads, compiled
 from frith.domain import Domain, class_array
 from frith.domain.encoding import columns_of, encode_attributes
-from frith.errors import FormatError, FrithError
+from frith.errors import FormatError
 from frith.forest.trees import Trees, find_leaf
 from frith.privacy.guarantee import Guarantee
 
@@ -217,9 +218,7 @@ class VotingTrees:
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FormatError(f"this is not a frith forest: it must say format {FORMAT!r}")
-        try:
+        with reading(data, "forest", FORMAT):
             domain = Domain.from_json(data["domain"])
             trees = Trees.from_json(data["trees"], domain)
             values = np.array(data["values"])
@@ -232,12 +231,6 @@ class VotingTrees:
                 raise FormatError("the forest's variances do not fit its trees")
             guarantee = Guarantee.from_json(data["guarantee"])
             return cls(domain, trees, values, guarantee, variance, data["vote"])
-        except FrithError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise FormatError(
-                f"the forest is incomplete or malformed ({type(error).__name__})"
-            ) from None
 
 
 @compiled

@@ -37,14 +37,11 @@ from sqlalchemy import (
 
 from frith.errors import OtherNeighbors
 from frith.ledger.entries import (
-    BUDGET,
-    CHARGE,
     DECLARED,
     FOR,
     OPENED,
-    RELEASE,
-    RESERVE,
     SET_TO,
+    EntryKind,
     Receipt,
     after,
     budget_in,
@@ -141,7 +138,9 @@ class Book:
         row = {k: str(v) for k, v in amounts.items()}
         row |= {"name": name, "unit": budget.unit, "neighbors": neighbors}
         self._connection.execute(account.insert().values(row))
-        return self._append(name, BUDGET, None, budget.total, f"{OPENED}{budget}{FOR}{neighbors}")
+        return self._append(
+            name, EntryKind.BUDGET, None, budget.total, f"{OPENED}{budget}{FOR}{neighbors}"
+        )
 
     def declare(self, name: str, neighbors: str) -> Receipt:
         """Say for which neighbors an account is that was opened before accounts had any.
@@ -158,7 +157,7 @@ class Book:
         records_per_person(neighbors)
         mine = account.c.name == name
         self._connection.execute(account.update().where(mine).values(neighbors=neighbors))
-        return self._append(name, BUDGET, None, state.total, purpose)
+        return self._append(name, EntryKind.BUDGET, None, state.total, purpose)
 
     def set_budget(self, name: str, epsilon: object) -> Receipt:
         """Another total from now on, for the same delta. What is spent stays spent."""
@@ -169,7 +168,9 @@ class Book:
             raise ValueError("a ledger's epsilon must be finite")
         values = {"epsilon": str(budget.epsilon), "total": str(budget.total)}
         self._connection.execute(account.update().where(account.c.name == name).values(values))
-        return self._append(name, BUDGET, None, budget.total, f"set from {old}{SET_TO}{budget}")
+        return self._append(
+            name, EntryKind.BUDGET, None, budget.total, f"set from {old}{SET_TO}{budget}"
+        )
 
     def find(self, *names: str) -> dict[str, State]:
         """Accounts as their last entries left them; one that was never opened is left out."""
@@ -193,20 +194,20 @@ class Book:
         """Hold an amount for a request; raise as `charge` does and change nothing."""
         self.lock()
         self._check(name, amount, neighbors)
-        return self._append(name, RESERVE, request, amount, purpose)
+        return self._append(name, EntryKind.RESERVE, request, amount, purpose)
 
     def charge_reserved(self, name: str, request: str, neighbors: str) -> Receipt:
         """Turn a reservation into a charge, once and for good."""
         self.lock()
         self.state(name).check_neighbors(neighbors)
         held = self._reservation(name, request)
-        return self._append(name, CHARGE, request, held.amount, held.purpose)
+        return self._append(name, EntryKind.CHARGE, request, held.amount, held.purpose)
 
-    def release(self, name: str, request: str) -> Receipt:
-        """Give a reservation back."""
+    def cancel(self, name: str, request: str) -> Receipt:
+        """Cancel a reservation: what it held can be spent again."""
         self.lock()
         held = self._reservation(name, request)
-        return self._append(name, RELEASE, request, held.amount, held.purpose)
+        return self._append(name, EntryKind.CANCEL, request, held.amount, held.purpose)
 
     def charge(self, name: str, amount: Fraction, purpose: str, neighbors: str) -> Receipt:
         """Take an amount at once.
@@ -216,7 +217,7 @@ class Book:
         """
         self.lock()
         self._check(name, amount, neighbors)
-        return self._append(name, CHARGE, None, amount, purpose)
+        return self._append(name, EntryKind.CHARGE, None, amount, purpose)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -284,12 +285,12 @@ class Book:
 
     def _reservation(self, name: str, request: str) -> Receipt:
         steps = self.entries(name, request=request)
-        if [s.kind for s in steps] != [RESERVE]:
+        if [s.kind for s in steps] != [EntryKind.RESERVE]:
             raise ValueError(f"the account {name!r} holds no reservation for this request")
         return steps[0]
 
     def _append(
-        self, name: str, kind: str, request: str | None, amount: Fraction, purpose: str
+        self, name: str, kind: EntryKind, request: str | None, amount: Fraction, purpose: str
     ) -> Receipt:
         last = self._connection.execute(select(head).with_for_update()).one()
         state = self.state(name)
@@ -314,5 +315,4 @@ def _state(row: Any) -> State:
 
 
 def _receipt(row: Any) -> Receipt:
-    data = {name: getattr(row, name) for name in Receipt.__slots__}
-    return Receipt(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
+    return Receipt.from_json({name: getattr(row, name) for name in Receipt.__slots__})

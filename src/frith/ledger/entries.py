@@ -7,12 +7,32 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from frith.privacy.exact import show
 
-BUDGET, RESERVE, CHARGE, RELEASE = "budget", "reserve", "charge", "release"
+
+class EntryKind(StrEnum):
+    """What an entry does. The text is stored and hashed into the chain, so it never changes."""
+
+    BUDGET = "budget"
+    RESERVE = "reserve"
+    CHARGE = "charge"
+    CANCEL = "release"  # a cancelled reservation; the first ledgers called it a release
+    UNKNOWN = "unknown"  # never written: how an edited entry is read, so that its hash shows it
+
+    @classmethod
+    def _missing_(cls, value: object) -> EntryKind:
+        return cls.UNKNOWN
+
+    @property
+    def word(self) -> str:
+        """The kind as people read it."""
+        return self.name.lower()
+
+
 OPENED, DECLARED, SET_TO, FOR = "opened with ", "declared with ", " to ", "; neighbors: "
 """How the purpose of an entry about a budget is put together."""
 
@@ -23,7 +43,7 @@ class Receipt:
 
     id: int
     account: str
-    kind: str
+    kind: EntryKind
     request: str | None
     amount: Fraction
     spent: Fraction
@@ -40,7 +60,9 @@ class Receipt:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Receipt:
-        return cls(**data | {n: Fraction(data[n]) for n in ("amount", "spent", "held")})
+        """Read an entry whose amounts are spelled out, as in JSON or in the database."""
+        amounts = {n: Fraction(data[n]) for n in ("amount", "spent", "held")}
+        return cls(**data | amounts | {"kind": EntryKind(data["kind"])})
 
 
 def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
@@ -60,14 +82,14 @@ def hash_of(previous: str, salt: str, fields: tuple[Any, ...]) -> str:
 
 
 def after(
-    kind: str, request: str | None, amount: Fraction, spent: Fraction, held: Fraction
+    kind: EntryKind, request: str | None, amount: Fraction, spent: Fraction, held: Fraction
 ) -> tuple[Fraction, Fraction]:
     """What is spent and held after an entry."""
-    if kind == RESERVE:
+    if kind is EntryKind.RESERVE:
         return spent, held + amount
-    if kind == RELEASE:
+    if kind is EntryKind.CANCEL:
         return spent, held - amount
-    if kind == CHARGE:
+    if kind is EntryKind.CHARGE:
         return spent + amount, held if request is None else held - amount
     return spent, held
 

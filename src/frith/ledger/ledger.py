@@ -12,7 +12,7 @@ from pathlib import Path
 from frith.errors import SourceError
 from frith.ledger.book import Book
 from frith.ledger.database import Database, url_of
-from frith.ledger.entries import BUDGET, Receipt
+from frith.ledger.entries import EntryKind, Receipt
 from frith.ledger.state import State
 from frith.ledger.walk import Verification
 from frith.privacy.budget import Budget
@@ -134,10 +134,10 @@ class Ledger:
         return self.state.remaining
 
     def entries(self) -> list[Receipt]:
-        """Every reservation, charge and release, oldest first."""
+        """Every reservation, charge and cancellation, oldest first."""
         with self._book() as book:
             self._state(book)
-            return [e for e in book.entries(self.account) if e.kind != BUDGET]
+            return [e for e in book.entries(self.account) if e.kind is not EntryKind.BUDGET]
 
     def all_entries(self) -> list[Receipt]:
         """Every entry of every account, budgets too: the chain."""

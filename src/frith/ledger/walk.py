@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from frith.ledger.entries import (
-    BUDGET,
-    CHARGE,
-    RELEASE,
-    RESERVE,
+    EntryKind,
     Receipt,
     after,
     hash_of,
     neighbors_in,
 )
+from frith.privacy.exact import readable
 from frith.privacy.window import is_outside
+
+_STEPS = {
+    (None, EntryKind.RESERVE),
+    (EntryKind.RESERVE, EntryKind.CHARGE),
+    (EntryKind.RESERVE, EntryKind.CANCEL),
+}
+"""The kinds that may follow each other in one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Walk:
         self.neighbors: dict[str, str] = {}
         self.flagged: list[str] = []
         self._sums: dict[str, tuple[Fraction, Fraction]] = {}
-        self._steps: dict[tuple[str, str], str] = {}
+        self._steps: dict[tuple[str, str], EntryKind] = {}
 
     def step(self, e: Receipt, salt: str) -> Iterator[str]:
         """The problems of the next entry; past a gap or an edit nothing is said of the sums."""
@@ -64,10 +69,10 @@ class Walk:
             yield f"entry {e.id} is not what was written"
             self._broken = True
         self.entries, self.hash = e.id, e.hash
-        if e.kind == BUDGET:
+        if e.kind is EntryKind.BUDGET:
             self.budgets[e.account] = e
             yield from self._neighbors(e)
-        if e.kind == CHARGE and e.request is None and is_outside(e.amount, e.unit):
+        if e.kind is EntryKind.CHARGE and e.request is None and is_outside(e.amount, e.unit):
             self.flagged.append(_outside(e))
         if not self._broken:
             yield from self._misspent(e)
@@ -85,12 +90,14 @@ class Walk:
             yield f"entry {e.id}: its running totals do not add up"
         budget = self.budgets.get(e.account)
         total = budget.amount if budget is not None else Fraction(0)
-        if e.kind in (RESERVE, CHARGE) and e.spent + e.held > max(total, sum(before)):
+        if e.kind in (EntryKind.RESERVE, EntryKind.CHARGE) and e.spent + e.held > max(
+            total, sum(before)
+        ):
             yield f"entry {e.id}: more than the budget of {e.account!r}"
-        if e.request is not None and e.kind != BUDGET:
+        if e.request is not None and e.kind is not EntryKind.BUDGET:
             step = self._steps.get((e.account, e.request))
-            if (step, e.kind) not in {(None, RESERVE), (RESERVE, CHARGE), (RESERVE, RELEASE)}:
-                yield f"entry {e.id}: a {e.kind} after {step or 'nothing'}"
+            if (step, e.kind) not in _STEPS:
+                yield f"entry {e.id}: a {e.kind.word} after {step.word if step else 'nothing'}"
             self._steps[e.account, e.request] = e.kind
 
 
@@ -104,7 +111,7 @@ def undeclared(name: str) -> str:
 
 def _outside(e: Receipt) -> str:
     return (
-        f"entry {e.id}: a charge of {e.unit} {float(e.amount):.6g} to {e.account!r} "
+        f"entry {e.id}: a charge of {e.unit} {readable(e.amount)} to {e.account!r} "
         f"({e.purpose}), which is outside the window of amounts that frith keeps today; what was "
         "released for it may have told more than was charged"
     )

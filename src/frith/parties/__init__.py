@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from frith.parties.joint import JointCurator, OpenSum, Party, train_together
 from frith.parties.merging import MergeError, join, merge
 from frith.parties.releases import PartyRelease, release
-from frith.parties.structure import Structure, make_structure
+from frith.parties.shared_structure import Structure, make_structure
 
 if TYPE_CHECKING:
     from frith.parties.masks import Keys

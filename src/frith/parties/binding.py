@@ -22,7 +22,7 @@ from frith.domain import Domain
 from frith.errors import FormatError
 from frith.kernels import Question
 from frith.parties.questions import question_to_json
-from frith.parties.structure import hash_of
+from frith.parties.shared_structure import hash_of
 from frith.privacy.budget import Budget
 from frith.privacy.mechanisms import DiscreteLaplace
 from frith.privacy.shares import LaplaceShare

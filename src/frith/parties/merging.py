@@ -33,7 +33,7 @@ from frith.forest import Forest
 from frith.forest.trees import Trees
 from frith.growing.oblivious import join_trees
 from frith.parties.releases import PartyRelease
-from frith.parties.structure import LEARNERS, Structure
+from frith.parties.shared_structure import LEARNERS, Structure
 from frith.privacy.guarantee import Guarantee
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._documents import read_file, reading, write_file
 from frith.curator import RECORDS_ARE_PUBLIC, Curator, Progress, Release
 from frith.engines import Engine, open_table
-from frith.errors import FormatError, FrithError
+from frith.errors import FormatError
 from frith.learners.structured import count_leaves
 from frith.ledger import Ledger, Receipt
-from frith.parties.structure import Structure, hash_of, read_json, write_json
+from frith.parties.shared_structure import Structure, hash_of
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 
@@ -65,9 +66,7 @@ class PartyRelease:
 
     @classmethod
     def from_json(cls, data: Any) -> PartyRelease:
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FormatError(f"this is not a frith release: it must say format {FORMAT!r}")
-        try:
+        with reading(data, "release", FORMAT):
             receipt = data["receipt"]
             found = cls(
                 str(data["party"]),
@@ -79,20 +78,16 @@ class PartyRelease:
                 None if receipt is None else Receipt.from_json(receipt),
                 str(data["id"]),
             )
-        except FrithError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            raise FormatError("the release is incomplete or malformed") from None
         if found.hash != data.get("hash"):
             raise FormatError(f"the release of {found.party} was changed: its hash does not fit")
         return found
 
     def save(self, path: str | Path) -> None:
-        write_json(path, self.to_json())
+        write_file(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> PartyRelease:
-        return cls.from_json(read_json(path))
+        return cls.from_json(read_file(path))
 
 
 def release(

@@ -2,17 +2,17 @@
 
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.exact import Amount, exact
-from frith.privacy.guarantee import Guarantee, Question
+from frith.privacy.guarantee import AnsweredQuestion, Guarantee
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice
 
 __all__ = [
     "Amount",
+    "AnsweredQuestion",
     "Budget",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Guarantee",
     "Meter",
     "PrivateChoice",
-    "Question",
     "exact",
 ]

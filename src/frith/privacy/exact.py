@@ -6,11 +6,12 @@ import math
 import sys
 from fractions import Fraction
 
+from frith._amounts import Amount, readable, show
+
+__all__ = ["Amount", "exact", "float_at_least", "float_root_at_least", "readable", "show"]
+
 _LARGEST = Fraction(sys.float_info.max)
 type_error = "give a number such as 0.5, a string such as '1/3', or a Fraction"
-
-Amount = Fraction | float
-"""A fraction, or `math.inf` for the exact limit. No other float is an amount."""
 
 
 def exact(value: object) -> Amount:
@@ -30,14 +31,6 @@ def exact(value: object) -> Amount:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{value!r} is not an amount; {type_error}") from None
-
-
-def show(amount: Amount) -> str:
-    """The shortest exact spelling: a decimal where there is one, else a fraction."""
-    if amount == math.inf:
-        return "inf"
-    assert isinstance(amount, Fraction)
-    return repr(float(amount)) if exact(float(amount)) == amount else str(amount)
 
 
 def float_at_least(bound: Fraction) -> float:

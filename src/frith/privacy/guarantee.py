@@ -10,18 +10,17 @@ from typing import Any
 from frith.privacy.exact import Amount, exact, show
 
 RECORD = "one record added or removed"
-
-
 DISJOINT = "batches are disjoint in protected units, and a record's batch is a function of that record alone"
 
 
 def person_neighbors(records: int) -> str:
+    """The neighbors of a table in which a person has at most `records` records."""
     return f"all records of one person added or removed (at most {records} of them are counted)"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One question a learner asked: what for, how answered, at what share of the budget."""
+class AnsweredQuestion:
+    """A line of a guarantee's log: what was asked, how it was answered, at what share of the budget."""
 
     purpose: str
     mechanism: str
@@ -49,8 +48,14 @@ class PartyShare:
     delta: Fraction = Fraction(0)
 
     def __str__(self) -> str:
-        delta = f", delta={show(self.delta)}" if self.delta else ""
-        return f"{self.party}: epsilon={show(self.epsilon)}{delta}"
+        return f"{self.party}: {_amounts(self.epsilon, self.delta)}"
+
+    def to_json(self) -> dict[str, str]:
+        return {"party": self.party, "epsilon": show(self.epsilon), "delta": show(self.delta)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, str]) -> PartyShare:
+        return cls(data["party"], exact(data["epsilon"]), _delta(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class Guarantee:
     delta: Fraction = Fraction(0)
     neighbors: str = RECORD
     assumptions: tuple[str, ...] = ()
-    asked: tuple[Question, ...] = field(default=(), repr=False)
+    asked: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     parties: tuple[PartyShare, ...] = ()
 
     @property
@@ -109,20 +114,18 @@ class Guarantee:
             "neighbors": self.neighbors,
             "assumptions": list(self.assumptions),
             "asked": asked,
-        } | ({"parties": [_share_to_json(p) for p in self.parties]} if self.parties else {})
+        } | ({"parties": [p.to_json() for p in self.parties]} if self.parties else {})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Guarantee:
-        delta = exact(data["delta"])
-        assert isinstance(delta, Fraction)
-        asked = (Question(**(q | {"share": Fraction(q["share"])})) for q in data["asked"])
+        asked = (AnsweredQuestion(**(q | {"share": Fraction(q["share"])})) for q in data["asked"])
         return cls(
             exact(data["epsilon"]),
-            delta,
+            _delta(data),
             data["neighbors"],
             tuple(data["assumptions"]),
             tuple(asked),
-            tuple(_share_from_json(p) for p in data.get("parties", ())),
+            tuple(PartyShare.from_json(p) for p in data.get("parties", ())),
         )
 
     def __str__(self) -> str:
@@ -131,9 +134,7 @@ class Guarantee:
                 a for a in self.assumptions if a.startswith(("as published", "releases frozen"))
             ]
             return f"no privacy guarantee: {'; '.join(reasons) or 'exact counts (epsilon=inf)'}"
-        amounts = f"epsilon={show(self.epsilon)}" + (
-            f", delta={show(self.delta)}" if self.delta else ""
-        )
+        amounts = _amounts(self.epsilon, self.delta)
         text = f"{amounts} differential privacy; neighbors: {self.neighbors}"
         return text + "".join(f"\n  assumes: {a}" for a in self.assumptions)
 
@@ -142,11 +143,11 @@ def _add(a: Any, b: Any) -> Any:
     return a + b
 
 
-def _share_to_json(share: PartyShare) -> dict[str, str]:
-    return {"party": share.party, "epsilon": show(share.epsilon), "delta": show(share.delta)}
+def _amounts(epsilon: Amount, delta: Fraction) -> str:
+    return f"epsilon={show(epsilon)}" + (f", delta={show(delta)}" if delta else "")
 
 
-def _share_from_json(data: dict[str, str]) -> PartyShare:
+def _delta(data: dict[str, Any]) -> Fraction:
     delta = exact(data["delta"])
     assert isinstance(delta, Fraction)
-    return PartyShare(data["party"], exact(data["epsilon"]), delta)
+    return delta

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frith.privacy.guarantee import DISJOINT, Guarantee, Question
+from frith.privacy.guarantee import DISJOINT, AnsweredQuestion, Guarantee
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
@@ -41,7 +41,7 @@ def rebuild(guarantee: Guarantee) -> Rebuild | None:
     return Rebuild(len(asked), sum(_noise(q, _amount(q)).variance for q in asked), after)
 
 
-def _spent(guarantee: Guarantee, asked: list[Question]) -> Fraction:
+def _spent(guarantee: Guarantee, asked: list[AnsweredQuestion]) -> Fraction:
     """What all answers have cost together, in the mechanism's own unit."""
     if asked[0].mechanism == LAPLACE:
         assert isinstance(guarantee.epsilon, Fraction)
@@ -50,7 +50,7 @@ def _spent(guarantee: Guarantee, asked: list[Question]) -> Fraction:
     return max(amounts) if DISJOINT in guarantee.assumptions else sum(amounts, Fraction(0))
 
 
-def _amount(question: Question) -> Fraction:
+def _amount(question: AnsweredQuestion) -> Fraction:
     """What one answer has cost, from its scale."""
     scale = Fraction(question.scale)
     if question.mechanism == LAPLACE:
@@ -58,6 +58,6 @@ def _amount(question: Question) -> Fraction:
     return question.sensitivity / (2 * scale**2)
 
 
-def _noise(question: Question, amount: Fraction) -> DiscreteLaplace | DiscreteGaussian:
+def _noise(question: AnsweredQuestion, amount: Fraction) -> DiscreteLaplace | DiscreteGaussian:
     kind = DiscreteLaplace if question.mechanism == LAPLACE else DiscreteGaussian
     return kind(amount, question.sensitivity)

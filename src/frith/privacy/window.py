@@ -7,11 +7,10 @@ the integers and floats that it is drawn in, so that no width of a number decide
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal
 from fractions import Fraction
 
 from frith.errors import OutsideWindow
-from frith.privacy.exact import Amount
+from frith.privacy.exact import Amount, readable
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """The least epsilon of a whole budget."""
@@ -31,12 +30,12 @@ def check_budget(epsilon: Amount, delta: Fraction) -> None:
     """Raise `OutsideWindow` unless a whole budget is one that frith can keep."""
     if epsilon != math.inf and not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise OutsideWindow(
-            f"epsilon is {_short(epsilon)}, and frith takes epsilon from {_short(LEAST_EPSILON)} "
-            f"to {_short(MOST_EPSILON)}; ask for an epsilon in between"
+            f"epsilon is {readable(epsilon)}, and frith takes epsilon from {readable(LEAST_EPSILON)} "
+            f"to {readable(MOST_EPSILON)}; ask for an epsilon in between"
         )
     if delta and delta < LEAST_DELTA:
         raise OutsideWindow(
-            f"delta is under {_short(LEAST_DELTA)}, the least that frith takes; ask for at least "
+            f"delta is under {readable(LEAST_DELTA)}, the least that frith takes; ask for at least "
             "that, or for delta 0"
         )
 
@@ -46,8 +45,8 @@ def check_rho(rho: Fraction, epsilon: Fraction, delta: Fraction) -> None:
     least = LEAST_AMOUNT["rho"]
     if rho < least:
         raise OutsideWindow(
-            f"epsilon {_short(epsilon)} with delta {_short(delta)} leaves rho {_short(rho)}, and "
-            f"the least is {_short(least)}; ask for a larger epsilon or delta"
+            f"epsilon {readable(epsilon)} with delta {readable(delta)} leaves rho {readable(rho)}, and "
+            f"the least is {readable(least)}; ask for a larger epsilon or delta"
         )
 
 
@@ -64,7 +63,7 @@ def check_question(amount: Fraction, unit: str, scale: float, what: str) -> None
     least = LEAST_AMOUNT[unit]
     if not amount >= least:
         raise OutsideWindow(
-            f"{what}: {unit} {_short(amount)} for this question, and the least is {_short(least)}; "
+            f"{what}: {unit} {readable(amount)} for this question, and the least is {readable(least)}; "
             f"raise epsilon or ask fewer questions; {_NOTHING_CHARGED}"
         )
     if not 0 < scale <= MAX_SCALE:
@@ -79,12 +78,3 @@ def is_outside(amount: Fraction, unit: str) -> bool:
     if unit == "epsilon":
         return not LEAST_EPSILON <= amount <= MOST_EPSILON
     return amount < LEAST_AMOUNT["rho"]
-
-
-def _short(amount: Amount) -> str:
-    """To six digits, also where no float is so small or so large."""
-    if amount == math.inf:
-        return "inf"
-    exactly = Fraction(amount)
-    parts = Decimal(exactly.numerator), Decimal(exactly.denominator)
-    return f"{Context(prec=6).divide(*parts).normalize():g}"

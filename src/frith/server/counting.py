@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from frith._documents import read_file
 from frith.curator import Curator, noise_of
 from frith.domain import Domain
 from frith.kernels import Question
 from frith.parties.binding import terms_of
 from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_from_json, question_to_json
-from frith.parties.structure import read_json
 from frith.privacy.budget import Budget
 from frith.privacy.window import check_question
 from frith.server import jobs
@@ -35,7 +34,7 @@ def load_keys(settings: Settings) -> Keys | None:
     if not settings.party_keys:
         return None
     try:
-        data = read_json(Path(settings.party_keys))
+        data = read_file(settings.party_keys)
         return Keys.load(data["party"], data["secret"], data["peers"])
     except (OSError, KeyError, TypeError, ValueError):
         raise Problem(

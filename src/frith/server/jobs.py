@@ -280,7 +280,7 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
 def _give_back(context: Context, session: Session, job: Job) -> None:
     book = context.book(session)
     for account in json.loads(job.accounts):
-        book.release(account, job.id)
+        book.cancel(account, job.id)
 
 
 # -- working ---------------------------------------------------------------------------------------

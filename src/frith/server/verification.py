@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from frith.errors import FrithError, OutsideWindow
 from frith.ledger import Book, Verification
-from frith.ledger.entries import CHARGE
+from frith.ledger.entries import EntryKind
 from frith.parties.questions import question_from_json
 from frith.privacy.window import check_budget
 from frith.server.jobs import CANCELLED
@@ -70,6 +70,6 @@ def _doubt_question(session: Session, job: Job, asked: Asked) -> str | None:
 
 def _where(book: Book, job: Job) -> str:
     """The job, and the entries of the ledger that charged it."""
-    entries = [str(e.id) for e in book.entries(request=job.id) if e.kind == CHARGE]
+    entries = [str(e.id) for e in book.entries(request=job.id) if e.kind is EntryKind.CHARGE]
     charged = f"entries {' and '.join(entries)}" if entries else "not charged yet: cancel it"
     return f"job {job.id}, a {job.kind} on {job.table!r} by {job.member!r} ({charged})"

@@ -135,7 +135,7 @@ def forest(ctx: typer.Context, id: ForestId, output: Output, json: AsJson = Fals
 
 def ledger(ctx: typer.Context, json: AsJson = False) -> None:
     """Every reservation, charge and release of yours, oldest first; curators see all."""
-    from frith.privacy.words import amount
+    from frith.privacy.exact import readable
 
     entries = connect(ctx).ledger()
     if json:
@@ -143,8 +143,8 @@ def ledger(ctx: typer.Context, json: AsJson = False) -> None:
         return
     columns = ("entry", "when (UTC)", "account", "what", "purpose", "amount", "spent")
     rows = [
-        (str(e.id), _when(e.at), e.account, e.kind, e.purpose, f"{e.unit} {amount(e.amount)}",
-         amount(e.spent))
+        (str(e.id), _when(e.at), e.account, e.kind, e.purpose, f"{e.unit} {readable(e.amount)}",
+         readable(e.spent))
         for e in entries
     ]  # fmt: skip
     print_rows(columns, rows)

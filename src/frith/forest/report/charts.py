@@ -7,12 +7,12 @@ from typing import Any
 
 from frith.forest.report.markup import Html, join, tag
 from frith.forest.report.trial import Bin
-from frith.privacy.guarantee import Question
+from frith.privacy.guarantee import AnsweredQuestion
 
 _MOST_ROWS = 24
 
 
-def waterfall(asked: Sequence[Question]) -> Html:
+def waterfall(asked: Sequence[AnsweredQuestion]) -> Html:
     """Each question's share of the budget, one below the other, beginning where the last one ended."""
     rows = _rows(asked)
     whole = sum((share for _, share in rows), 0.0) or 1.0
@@ -24,7 +24,7 @@ def waterfall(asked: Sequence[Question]) -> Html:
     return tag("div", join(shown), class_="bars")
 
 
-def _rows(asked: Sequence[Question]) -> list[tuple[str, float]]:
+def _rows(asked: Sequence[AnsweredQuestion]) -> list[tuple[str, float]]:
     """Purposes in the order of asking; a long tail is one row."""
     shares: dict[str, float] = {}
     for question in asked:

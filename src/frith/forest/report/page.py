@@ -12,7 +12,7 @@ from frith.forest.nodes import percent, plus_minus, printable
 from frith.forest.report.charts import bars, calibration, waterfall
 from frith.forest.report.markup import Html, join, table, tag
 from frith.forest.report.trial import Trial, label_names, try_forest
-from frith.privacy.words import amount, promise
+from frith.privacy.promise import amounts, promise
 
 _RULES, _TREES, _ATTRIBUTES = 25, 3, 30
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -81,17 +81,16 @@ def make_report(forest: Forest, data: Any = None) -> str:
 def _head(forest: Forest, title: str) -> Html:
     claim, trees = forest.guarantee, forest.trees
     kind = "promise" if claim.holds else "promise none"
-    delta = f", delta {amount(claim.delta)}" if claim.delta else ""
     facts = [
         f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, height {forest.height}, "
         f"{len(trees.leaves):,} leaves",
         f"{len(trees.asked)} of {len(forest.domain.attributes)} attributes asked",
     ]
     head = [tag("h1", title), tag("p", "; ".join(facts), class_="dim")]
-    amounts = f"epsilon {amount(claim.epsilon)}{delta}" if claim.holds else "no guarantee"
+    claimed = amounts(claim.epsilon, claim.delta) if claim.holds else "no guarantee"
     head += [
         tag("h2", "What it promises"),
-        tag("p", tag("strong", amounts), "; neighbors: ", claim.neighbors),
+        tag("p", tag("strong", claimed), "; neighbors: ", claim.neighbors),
     ]
     if claim.assumptions:
         head.append(tag("p", "What it assumes, and what it does not cover:"))

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from frith.forest.nodes import percent, plus_minus
-from frith.privacy.words import promise
+from frith.privacy.promise import promise
 from frith.server.pages import charts, words
 from frith.server.sessions import SignedIn
 

@@ -10,9 +10,9 @@ from typing import Any
 from frith.domain import Attribute, Domain, Numeric, Person
 from frith.ledger import State
 from frith.privacy.budget import Budget
-from frith.privacy.exact import exact
+from frith.privacy.exact import exact, readable
 from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
-from frith.privacy.words import amount, promise
+from frith.privacy.promise import promise
 from frith.server.spending import Quote, in_epsilon
 
 _VALUES = 12  # values of an attribute that are listed
@@ -83,7 +83,7 @@ def amount_text(value: Any) -> str:
     >>> amount_text("4.0"), amount_text("1/3"), amount_text(0.25)
     ('4', '1/3', '0.25')
     """
-    return amount(exact(value)).removesuffix(".0")
+    return readable(exact(value))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from frith.learners import BY_NAME
 from frith.ledger import Receipt
-from frith.ledger.entries import CHARGE
+from frith.ledger.entries import EntryKind
 from frith.privacy.exact import show
 from frith.server import documents as d
 from frith.server import members, spending, tables
@@ -145,7 +145,7 @@ def spend_lines(entries: list[Receipt]) -> list[charts.Line]:
     totals: dict[str, Fraction] = {}
     for entry in entries:
         member = spending.member_of(entry.account)
-        if member is None or entry.kind != CHARGE:
+        if member is None or entry.kind is not EntryKind.CHARGE:
             continue
         totals[member] = totals.get(member, Fraction(0)) + entry.amount
         at = datetime.fromisoformat(entry.at).timestamp()

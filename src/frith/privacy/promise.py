@@ -1,31 +1,23 @@
-"""Amounts and guarantees in words: for reading, where JSON has the exact spelling."""
+"""What a guarantee means for the person it protects, in a sentence."""
 
 from __future__ import annotations
 
 import math
 
-from frith.privacy.exact import Amount, show
+from frith.privacy.exact import Amount, readable
 from frith.privacy.guarantee import RECORD, Guarantee
 
-_LONG = 12  # characters from which an exact amount is harder to read than a rounded one
 
-
-def amount(value: Amount) -> str:
-    """Exact where that is short, else to six digits.
-
-    >>> from fractions import Fraction
-    >>> amount(Fraction(1, 10)), amount(Fraction(1, 3)), amount(Fraction(123456789, 987654321))
-    ('0.1', '1/3', '0.125')
-    """
-    exact = show(value)
-    return exact if len(exact) <= _LONG else f"{float(value):.6g}"
+def amounts(epsilon: Amount, delta: Amount) -> str:
+    """An epsilon, and a delta where there is one."""
+    return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
 
 
 def promise(guarantee: Guarantee) -> str:
     """What the guarantee means for one protected unit."""
     if not guarantee.holds:
         return "No guarantee: this forest holds exact counts of the records it was trained on."
-    slack = f" (plus {amount(guarantee.delta)})" if guarantee.delta else ""
+    slack = f" (plus {readable(guarantee.delta)})" if guarantee.delta else ""
     unit = "one record" if guarantee.neighbors == RECORD else "one person's records"
     assuming = ", under the assumptions above" if guarantee.assumptions else ""
     return (

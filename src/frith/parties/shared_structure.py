@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from frith._documents import read_file, reading, write_file
 from frith.curator import Curator
 from frith.domain import Domain
 from frith.domain.synthetic import synthetic_table
 from frith.engines import open_table
-from frith.errors import FormatError, FrithError
+from frith.errors import FormatError
 from frith.forest.trees import Trees
 from frith.learners import RandomDecisionForestClassifier, SignalForestClassifier
 from frith.learners.structured import StructureFirstClassifier
@@ -63,25 +64,19 @@ class Structure:
     @classmethod
     def from_json(cls, data: Any) -> Structure:
         """A structure whose hash is that of its content."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FormatError(f"this is not a frith structure: it must say format {FORMAT!r}")
-        try:
+        with reading(data, "structure", FORMAT):
             domain = Domain.from_json(data["domain"])
             found = cls(domain, Trees.from_json(data["trees"], domain), str(data["learner"]))
-        except FrithError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            raise FormatError("the structure is incomplete or malformed") from None
         if found.hash != data.get("hash"):
             raise FormatError("the structure was changed: its hash is not that of its content")
         return found
 
     def save(self, path: str | Path) -> None:
-        write_json(path, self.to_json())
+        write_file(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Structure:
-        return cls.from_json(read_json(path))
+        return cls.from_json(read_file(path))
 
 
 def make_structure(
@@ -111,15 +106,3 @@ def hash_of(content: Any) -> str:
     """SHA-256 of canonical JSON."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def write_json(path: str | Path, data: Any) -> None:
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
-
-
-def read_json(path: str | Path) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise FormatError(f"{path} is not valid JSON; it may have been cut off") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from frith.audit.frozen import Invent, arbitrary_releases, constant_releases
-from frith.audit.outcomes import FAILED, NOT_CHECKED, PASSED, Outcome
+from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import Pair, hard_pairs, random_pair, worst_pairs
 from frith.audit.places import Open, places
 from frith.audit.replay import Replay, Trace, compare, observe
@@ -109,7 +109,9 @@ _OF_PLACES = ("the forest's guarantee",)  # which states what each place assumes
 
 def _outcome(subject: Subject, tally: Tally) -> Outcome:
     if not tally.answered and not tally.differences:
-        return Outcome(RUNG, subject.name, NOT_CHECKED, "no question was answered on any pair")
+        return Outcome(
+            RUNG, subject.name, Status.NOT_CHECKED, "no question was answered on any pair"
+        )
     text = f"{tally.count:,} pairs replayed; the worst took {float(tally.worst):.4g} of the budget"
     if tally.at:
         text += f" ({tally.at})"
@@ -117,4 +119,4 @@ def _outcome(subject: Subject, tally: Tally) -> Outcome:
         shown = "; ".join(f"{what} ({where})" for what, where in [*tally.differences.items()][:4])
         text += f"; public things that differ between neighbors: {shown}"
     failed = tally.worst > 1 or bool(tally.differences)
-    return Outcome(RUNG, subject.name, FAILED if failed else PASSED, text)
+    return Outcome(RUNG, subject.name, Status.of(failed), text)
