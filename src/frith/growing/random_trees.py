@@ -14,10 +14,10 @@ from frith.forest.trees import Trees
 from frith.kernels import MAX_CELLS
 
 NUMERIC_USES = 4
-"""How many questions on one path a numeric attribute is counted for in the height rule."""
+"""How many questions on one path a numeric attribute is counted for in the depth rule."""
 
 
-def random_tree_height(domain: Domain, n_records: int, n_trees: int) -> int:
+def random_tree_depth(domain: Domain, n_records: int, n_trees: int) -> int:
     """Private-RDT's min(floor(k / 2), floor(log_b n) - 1), at least 1.
 
     k counts the attributes and b is the mean number of branches of a split. A numeric attribute
@@ -29,9 +29,9 @@ def random_tree_height(domain: Domain, n_records: int, n_trees: int) -> int:
         return 1
     uses = sum(_uses(a) for a in useful)
     branches = Fraction(sum(a.branches * _uses(a) for a in useful), uses)
-    height = min(uses // 2, floor_log(n_records, branches) - 1)
+    max_depth = min(uses // 2, floor_log(n_records, branches) - 1)
     roomy = Fraction(MAX_CELLS // 4, n_trees * domain.n_labels)
-    return max(1, min(height, floor_log(roomy, branches)))
+    return max(1, min(max_depth, floor_log(roomy, branches)))
 
 
 def _uses(attribute: Attribute) -> int:
@@ -46,15 +46,23 @@ def floor_log(value: Fraction | int, base: Fraction) -> int:
     return exponent
 
 
-def grow_random_trees(domain: Domain, n_trees: int, height: int, rng: np.random.Generator) -> Trees:
-    """Complete random trees (BuildTreeStructure of Algorithm 2, stopped at `height`).
+def grow_random_trees(
+    domain: Domain, n_trees: int, max_depth: int, rng: np.random.Generator
+) -> Trees:
+    """Complete random trees (BuildTreeStructure of Algorithm 2, stopped at `max_depth`).
 
     A categorical attribute is asked once on a path; a numeric one by a random cut of what the
-    path left of its range. A node is a leaf before `height` only where nothing is left to ask.
+    path left of its range. A node is a leaf above `max_depth` only where nothing is left to ask.
     """
     anywhere = np.full(n_trees, -1)
     return _grow_all(
-        domain, anywhere, height, np.inf, 0.0, rng, f"{n_trees} random trees of height {height}"
+        domain,
+        anywhere,
+        max_depth,
+        np.inf,
+        0.0,
+        rng,
+        f"{n_trees} random trees of depth {max_depth}",
     )
 
 
@@ -65,16 +73,16 @@ def grow_supported_trees(
     (section 4.3 of DP-RF): records are taken to part evenly at every split."""
     useful = [i for i, a in enumerate(domain.attributes) if a.size > 1]
     roots = rng.permutation(useful)[:n_trees] if useful else np.full(n_trees, -1)
-    height = 64  # never reached: supports at least halve
+    max_depth = 64  # never reached: supports at least halve
     return _grow_all(
-        domain, roots, height, n_records, max(least, 1.0), rng, f"{n_trees} random trees"
+        domain, roots, max_depth, n_records, max(least, 1.0), rng, f"{n_trees} random trees"
     )
 
 
 def _grow_all(
     domain: Domain,
     root_attributes: NDArray,
-    height: int,
+    max_depth: int,
     support: float,
     least: float,
     rng: np.random.Generator,
@@ -86,7 +94,7 @@ def _grow_all(
     roots, parts, offset, leaves = [], [], 0, 0
     for root in root_attributes:
         attribute, cut, first = _grow(
-            sizes, numeric, int(root), height, float(support), float(least), most - leaves, rng
+            sizes, numeric, int(root), max_depth, float(support), float(least), most - leaves, rng
         )
         leaves += int(np.sum(attribute < 0))
         if len(attribute) == 0 or leaves > most:
@@ -102,7 +110,7 @@ def _grow_all(
 
 
 @compiled
-def _grow(sizes, numeric, root, height, support, least, most_leaves, rng):  # type: ignore[no-untyped-def]
+def _grow(sizes, numeric, root, max_depth, support, least, most_leaves, rng):  # type: ignore[no-untyped-def]
     """One tree in level order: (attribute, cut, first child); empty arrays past `most_leaves`.
 
     The root asks attribute `root` unless that is -1. A node is split while its estimated support,
@@ -119,7 +127,7 @@ def _grow(sizes, numeric, root, height, support, least, most_leaves, rng):  # ty
     high = np.empty(k, np.int32)
     open_ = np.empty(k, np.int32)
     count, start = 1, 0
-    for _ in range(height):
+    for _ in range(max_depth):
         stop = count
         if start == stop:
             break

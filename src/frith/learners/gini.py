@@ -33,7 +33,7 @@ class GiniForestClassifier(PrivateForestClassifier):
     ----------
     domain, epsilon, delta, ledger, n_jobs : as in every learner
     n_trees : number of trees; roots are distinct, so there are no more than attributes
-    depth : levels of nodes, the root being the first; a path has `depth - 1` splits
+    max_depth : the most splits on a path; its nodes are on max_depth + 1 levels
     min_support : the least noisy number of records of a node that is split
     bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
     consistent : fit parents and children to each other by least squares (post-processing)
@@ -41,8 +41,9 @@ class GiniForestClassifier(PrivateForestClassifier):
 
     Privacy
     -------
-    `fit` is (epsilon, delta)-DP. A path of a tree is asked for label counts at each of its `depth`
-    levels and for a choice at all but the last: 2 depth - 1 questions a tree, of equal shares. At a
+    `fit` is (epsilon, delta)-DP. A path of a tree is asked for label counts at each of its
+    L = max_depth + 1 levels and for a choice at all but the last: 2 L - 1 questions a tree, of
+    equal shares. At a
     level a record is at one node of each of the N trees, so the label counts have L1 and squared L2
     sensitivity N. The choice at a node is by the Gini mass, minus the sum over children of
     n - sum_c x_c^2 / n: one more record moves every candidate's score the same way, by less than 2,
@@ -66,7 +67,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         epsilon: Any = 1.0,
         delta: Any = 0,
         n_trees: int = 1,
-        depth: int = 5,
+        max_depth: int = 4,
         min_support: float = 100,
         bins: int = 16,
         consistent: bool = True,
@@ -78,7 +79,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.n_trees = n_trees
-        self.depth = depth
+        self.max_depth = max_depth
         self.min_support = min_support
         self.bins = bins
         self.consistent = consistent
@@ -87,14 +88,17 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.n_jobs = n_jobs
 
     def learn(self, curator: CuratorLike) -> Forest:
-        n_trees, depth = whole("n_trees", self.n_trees), whole("depth", self.depth)
+        n_trees, levels = (
+            whole("n_trees", self.n_trees),
+            whole("max_depth", self.max_depth, least=0) + 1,
+        )
         n_trees = min(n_trees, sum(a.size > 1 for a in curator.domain.attributes) or 1)
         grower = Grower(curator.domain, n_trees, whole("bins", self.bins, least=2))
-        share = Fraction(1, 2 * depth - 1)
+        share = Fraction(1, 2 * levels - 1)
         counts: list[NDArray] = []
         noise: list[float] = []
         open_nodes = list(grower.roots)
-        last = depth + 1 if self.as_published else depth
+        last = levels + 1 if self.as_published else levels
         for d in range(1, last + 1):
             level, allowed = grower.level(open_nodes, last=d == last)
             labels = self._count(curator, level, share, d)
