@@ -27,7 +27,8 @@ from frith.engines.memory import MemoryEngine
 from frith.engines.persons import encode_with_persons
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
-from frith.growing.additive import bin_tree, single_leaf
+from frith.growing.additive import bin_tree
+from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import Kernel, LabelChoice, LeafCounts, NodeSizes, SplitTables

@@ -11,6 +11,7 @@ from frith._jit import compiled
 from frith.domain import Attribute, Domain, Numeric
 from frith.errors import TooManyCells
 from frith.forest.trees import Trees
+from frith.growing.builder import join_trees
 from frith.kernels import MAX_CELLS
 
 NUMERIC_USES = 4
@@ -90,28 +91,25 @@ def _grow_all(
 ) -> Trees:
     sizes = np.array([a.size for a in domain.attributes], dtype=np.int32)
     numeric = np.array([isinstance(a, Numeric) for a in domain.attributes])
-    most = MAX_CELLS // domain.n_labels  # leaves of the whole forest
-    roots, parts, offset, leaves = [], [], 0, 0
+    room = MAX_CELLS // domain.n_labels  # leaves that the forest may still have
+    grown = []
     for root in root_attributes:
         attribute, cut, first = _grow(
-            sizes, numeric, int(root), max_depth, float(support), float(least), most - leaves, rng
+            sizes, numeric, int(root), max_depth, float(support), float(least), room, rng
         )
-        leaves += int(np.sum(attribute < 0))
-        if len(attribute) == 0 or leaves > most:
+        room -= int(np.sum(attribute < 0))
+        if len(attribute) == 0 or room < 0:
             raise TooManyCells(
                 f"{what} have more than {MAX_CELLS:,} cells; use fewer or lower trees, or group the "
                 "values of large attributes"
             )
-        roots.append(offset)
-        parts.append((attribute, cut, np.where(first >= 0, first + offset, -1)))
-        offset += len(attribute)
-    arrays = (np.concatenate(p).astype(np.int32) for p in zip(*parts, strict=True))
-    return Trees(np.array(roots, dtype=np.int32), *arrays)
+        grown.append(Trees(np.zeros(1, dtype=np.int32), attribute, cut, first))
+    return join_trees(grown)
 
 
 @compiled
-def _grow(sizes, numeric, root, max_depth, support, least, most_leaves, rng):  # type: ignore[no-untyped-def]
-    """One tree in level order: (attribute, cut, first child); empty arrays past `most_leaves`.
+def _grow(sizes, numeric, root, max_depth, support, least, max_leaves, rng):  # type: ignore[no-untyped-def]
+    """One tree in level order: (attribute, cut, first child); empty arrays past `max_leaves`.
 
     The root asks attribute `root` unless that is -1. A node is split while its estimated support,
     the root's over the branches above it, is over `least`.
@@ -146,7 +144,7 @@ def _grow(sizes, numeric, root, max_depth, support, least, most_leaves, rng):  #
             if node == 0 and root >= 0:
                 a = root
             branches = 2 if numeric[a] else sizes[a]
-            if count + branches > 2 * most_leaves + 2:
+            if count + branches > 2 * max_leaves + 2:
                 return attribute[:0], cut[:0], first[:0]
             while count + branches > room:
                 attribute = _twice(attribute)

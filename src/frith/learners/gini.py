@@ -108,11 +108,7 @@ class GiniForestClassifier(PrivateForestClassifier):
                 i for i in range(len(open_nodes)) if self._may_split(labels.values[i], allowed[i])
             ]
             picks = self._choose(curator, level, places, allowed, labels.values, share, d)
-            open_nodes = [
-                child
-                for place, pick in zip(places, picks, strict=True)
-                for child in grower.split(open_nodes[place], pick)
-            ]
+            open_nodes = grower.split_all(open_nodes, places, picks)
             if not open_nodes:
                 break
         return self._finish(curator, grower, np.concatenate(counts), np.array(noise))
