@@ -65,7 +65,7 @@ def main() -> int:
     frame = pd.DataFrame(codes, columns=list(domain.names))
 
     def model() -> GiniForestClassifier:
-        return GiniForestClassifier(epsilon=1, depth=DEPTH + 1, min_support=0, n_jobs=THREADS)
+        return GiniForestClassifier(epsilon=1, max_depth=DEPTH, min_support=0, n_jobs=THREADS)
 
     small = open_table(frame[:1000], domain, labels[:1000], threads=THREADS)
     model().fit(small)  # compile

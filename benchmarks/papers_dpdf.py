@@ -82,7 +82,9 @@ LEARNERS = {
     "diffpid3": learner(ID3Classifier, **DIFFPID3, max_depth=5),
     "diffpid3 global": learner(GlobalID3Classifier, **DIFFPID3, max_depth=4),
 } | {
-    f"dpdf {trees}{form}": learner(GiniForestClassifier, n_trees=int(trees), depth=5, **parameters)
+    f"dpdf {trees}{form}": learner(
+        GiniForestClassifier, n_trees=int(trees), max_depth=4, **parameters
+    )
     for form, parameters in FORMS.items()
     for trees in TREES
 }

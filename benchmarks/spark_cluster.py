@@ -200,7 +200,7 @@ def learners() -> dict[str, Any]:
     return {
         "C4.5": C45Classifier(epsilon=1, max_depth=DEPTH),
         "random decision trees": RandomDecisionForestClassifier(
-            epsilon=1, n_trees=TREES, height=DEPTH, random_state=0
+            epsilon=1, n_trees=TREES, max_depth=DEPTH, random_state=0
         ),
     }
 

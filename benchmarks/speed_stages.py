@@ -61,7 +61,7 @@ def estimator(rows: int) -> Any:
     from frith import RandomDecisionForestClassifier
 
     return RandomDecisionForestClassifier(
-        declared(rows), n_trees=N_TREES, height=HEIGHT, random_state=SEED, n_jobs=THREADS
+        declared(rows), n_trees=N_TREES, max_depth=HEIGHT, random_state=SEED, n_jobs=THREADS
     )
 
 

@@ -62,14 +62,14 @@ def test_half_are_guessed_and_ties_fall_at_random():
 
 
 def test_no_more_than_the_stated_share_of_audits_exceed_a_sound_epsilon():
-    subject, size = Subject("leaves", lambda: Leaves(height=1)), replace(QUICK, canaries=400)
+    subject, size = Subject("leaves", lambda: Leaves(max_depth=1)), replace(QUICK, canaries=400)
     found = [audit_canaries(subject, Budget.of(1), size, seed).loss for seed in range(AUDITS)]
     assert sum(b > 1 for b in found) <= binom.ppf(1 - 1e-6, AUDITS, 0.05)
     assert max(found) > 0.3  # and it does see something
 
 
 def test_most_audits_of_a_broken_mechanism_exceed_its_claim():
-    subject = Subject("half", lambda: Leaves(height=1), HalfScaleCurator)
+    subject = Subject("half", lambda: Leaves(max_depth=1), HalfScaleCurator)
     size = replace(QUICK, canaries=400)
     found = [audit_canaries(subject, Budget.of(1), size, seed).loss for seed in range(AUDITS)]
     assert sum(b > 1 for b in found) >= 0.8 * AUDITS

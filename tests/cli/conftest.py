@@ -56,5 +56,5 @@ def forest(desk, run):
     """The path of a saved forest."""
     path = desk / "forest.json"
     run("train", desk / "table.parquet", "--domain", desk / "domain.toml", "--epsilon", 5,
-        "--learner", "random-decision", "--trees", 20, "--height", 3, "--seed", 0, "-o", path)  # fmt: skip
+        "--learner", "random-decision", "--trees", 20, "--max-depth", 3, "--seed", 0, "-o", path)  # fmt: skip
     return path

@@ -46,7 +46,7 @@ def test_parameters_of_a_learner_are_set_by_name(files):
         files,
         "--learner",
         "id3",
-        "--height",
+        "--max-depth",
         "2",
         "--set",
         "criterion=gini",

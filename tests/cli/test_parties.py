@@ -23,7 +23,7 @@ def office(desk, run):
 
 
 def make(run, desk, name, *more, code=0):
-    return run("structure", "--domain", desk / "domain.toml", "--trees", 4, "--height", 2,
+    return run("structure", "--domain", desk / "domain.toml", "--trees", 4, "--max-depth", 2,
                "--seed", 0, "-o", desk / name, *more, code=code)  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_a_signal_structure_finds_its_own_shape(run, desk):
     where = ("--domain", desk / "domain.toml", "--learner", "signal", "-o", desk / "s.json")
     run("structure", *where, "--epsilon", 5, "--seed", 0)
     assert Structure.load(desk / "s.json").learner == "signal"
-    assert "finds its own height" in run("structure", *where, "--height", 2, code=2).stderr
+    assert "finds its own max_depth" in run("structure", *where, "--max-depth", 2, code=2).stderr
 
 
 def test_a_structure_needs_a_declared_number_of_records_or_a_height(run, desk):
@@ -207,7 +207,7 @@ def train_part(run, desk, party, *columns, epsilon=1):
     kept = tuple(a for a in domain.attributes if a.name in columns)
     type(domain)(kept, domain.label, records=400).save(desk / f"{party}.toml")
     run("train", desk / "table.parquet", "--domain", desk / f"{party}.toml", "--epsilon", epsilon,
-        "--learner", "random-decision", "--height", 1, "-o", desk / f"{party}.json")  # fmt: skip
+        "--learner", "random-decision", "--max-depth", 1, "-o", desk / f"{party}.json")  # fmt: skip
 
 
 def test_forests_over_different_attributes_vote_together(run, desk):

@@ -9,7 +9,7 @@ from frith.cli.remote.desk import INTERRUPTED
 from tests.hosting import hosted
 from tests.tables import small_domain
 
-RDT = ("--learner", "random-decision", "--trees", 3, "--height", 2)
+RDT = ("--learner", "random-decision", "--trees", 3, "--max-depth", 2)
 
 
 @pytest.fixture(scope="module")
@@ -117,24 +117,22 @@ def test_what_a_server_trained_works_like_any_forest(remote, run, tmp_path):
     assert Forest.load(tmp_path / "again.json") == forest
 
 
-def test_the_height_goes_by_the_learners_own_name(remote, tmp_path):
+def test_parameters_of_a_learner_reach_the_server(remote, tmp_path):
     out = tmp_path / "f.json"
-    remote("train", remote.table, "--epsilon", 1, "--learner", "gini", "--height", 2, "-o", out,
+    remote("train", remote.table, "--epsilon", 1, "--learner", "gini", "--max-depth", 2, "-o", out,
            "--set", "min_support=10")  # fmt: skip
     job = json.loads(remote("jobs", "--json").stdout)[0]
-    assert (job["request"]["parameters"]["depth"], job["request"]["parameters"]["min_support"]) == (
-        2,
-        10,
-    )
+    asked = job["request"]["parameters"]
+    assert (asked["max_depth"], asked["min_support"]) == (2, 10)
 
 
 def test_without_a_learner_it_is_one_that_the_table_allows(remote, curator, tmp_path):
     curator("policy", remote.table, "--learner", "gini", "--learner", "id3")
     remote("quote", remote.table, "--epsilon", 1)
     for command in ("train", "dry-run"):
-        remote(command, remote.table, "--epsilon", 1, "--height", 2, "-o", tmp_path / "f.json")
+        remote(command, remote.table, "--epsilon", 1, "--max-depth", 2, "-o", tmp_path / "f.json")
         job = json.loads(remote("jobs", "--json").stdout)[0]["request"]
-        assert (job["learner"], job["parameters"]["depth"]) == ("gini", 2)
+        assert (job["learner"], job["parameters"]["max_depth"]) == ("gini", 2)
 
 
 def test_a_budget_and_a_quote_are_told(remote, tmp_path):

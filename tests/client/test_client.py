@@ -225,11 +225,11 @@ def test_facts_of_a_newer_server_are_read():
 
 def test_a_quote_is_what_training_costs(asked):
     table, database = asked
-    quote = database.quote(table, "0.5", learner="gini", depth=2)
+    quote = database.quote(table, "0.5", learner="gini", max_depth=1)
     assert quote.granted
     assert (quote.cost, quote.left, quote.left_after) == (Fraction(1, 2), 4, Fraction(7, 2))
     assert str(quote) == "costs epsilon 0.5 of the 4 that you have left; 3.5 would remain"
-    model = database.train(table, "gini", epsilon="0.5", depth=2)
+    model = database.train(table, "gini", epsilon="0.5", max_depth=1)
     assert model.receipt_.amount == quote.cost
     refused = database.quote(table, 4)
     assert not refused.granted
@@ -370,7 +370,7 @@ def test_a_queued_job_can_be_cancelled_and_costs_nothing(host, asked):
 def test_a_request_that_cannot_work_is_told_and_not_charged(asked):
     table, database = asked
     with pytest.raises(RemoteError, match="nothing was charged") as caught:
-        database.train(table, "gini", epsilon=1, depth=0)
+        database.train(table, "gini", epsilon=1, n_trees=0)
     assert caught.value.code == "failed"
     assert database.budget(table).left == 4
     with pytest.raises(RemoteError, match="has the parameters") as caught:
@@ -546,7 +546,11 @@ def test_progress_is_told_to_a_function(asked):
     table, database = asked
     told = []
     database.train(
-        table, "gini", epsilon=1, depth=3, progress=lambda job: told.append((job.state, job.passes))
+        table,
+        "gini",
+        epsilon=1,
+        max_depth=2,
+        progress=lambda job: told.append((job.state, job.passes)),
     )
     assert told[-1][0] == "done"
     assert told[-1][1] >= 3

@@ -10,7 +10,7 @@ import pytest
 from frith import Budget, BudgetExceeded, Categorical, Domain, Ledger, Person, open_table
 from frith.curator import Curator, Masking, noise_of, noise_share
 from frith.errors import FormatError, QuestionError, TooManyCells
-from frith.growing.additive import single_leaf
+from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
 from frith.growing.random_trees import grow_random_trees

@@ -449,7 +449,7 @@ def test_a_streaming_table_is_refused(spark):
 SMALL = {
     "random-decision": {"n_trees": 3, "random_state": 0},
     "signal": {"random_state": 0},
-    "gini": {"depth": 2, "min_support": 5},
+    "gini": {"max_depth": 1, "min_support": 5},
     "id3": {"max_depth": 2},
     "c45": {"max_depth": 2},
     "info-gain": {"n_trees": 2, "max_depth": 2, "random_state": 0},

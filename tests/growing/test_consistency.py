@@ -26,9 +26,9 @@ def leaf_matrix(trees):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
-def test_counts_and_variances_are_those_of_weighted_least_squares(seed, height):
+def test_counts_and_variances_are_those_of_weighted_least_squares(seed, max_depth):
     rng = np.random.default_rng(seed)
-    trees = grow_random_trees(DOMAIN, 2, height, rng)
+    trees = grow_random_trees(DOMAIN, 2, max_depth, rng)
     values = rng.integers(-20, 100, (trees.n_nodes, 2))
     variance = rng.uniform(0.5, 9, trees.n_nodes)
     fitted, left = make_consistent(trees, DOMAIN, values, variance)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric
 from frith.engines import MemoryEngine
-from frith.growing.oblivious import ObliviousTree, ask_once, join_trees
+from frith.growing.builder import join_trees
+from frith.growing.oblivious import ObliviousTree, ask_once
 from frith.kernels import StepChoice
 from frith.kernels.gradients import POINT, UNIT, GradientSums, ScoreColumn, probability_of
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts

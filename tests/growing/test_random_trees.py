@@ -11,7 +11,7 @@ from frith.errors import TooManyCells
 from frith.forest import Forest
 from frith.forest.trees import sum_up
 from frith.growing.pruning import prune_empty
-from frith.growing.random_trees import floor_log, grow_random_trees, random_tree_height
+from frith.growing.random_trees import floor_log, grow_random_trees, random_tree_depth
 from frith.privacy import Guarantee
 
 LABEL = Categorical("y", ("0", "1"))
@@ -30,7 +30,7 @@ def test_floor_log_is_exact(value, above, below):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "n", "height"),
+    ("sizes", "n", "max_depth"),
     [
         ((3, 5, 4, 4, 3, 2, 3, 3), 12_960, 4),  # nursery: b = 27/8, log_b n = 7.8, k/2 = 4
         ((2,) * 16, 435, 7),  # votes: log_2 435 = 8.8
@@ -41,14 +41,14 @@ def test_floor_log_is_exact(value, above, below):
         ((7,), 10**6, 1),
     ],
 )
-def test_the_height_rule_of_the_paper(sizes, n, height):
-    assert random_tree_height(categorical(*sizes), n, 10) == height
+def test_the_depth_rule_of_the_paper(sizes, n, max_depth):
+    assert random_tree_depth(categorical(*sizes), n, 10) == max_depth
 
 
 @given(st.integers(1, 10**12), st.lists(st.integers(1, 300), min_size=1, max_size=8))
-def test_the_height_is_total(n, sizes):
+def test_the_depth_is_total(n, sizes):
     domain = categorical(*sizes)
-    assert 1 <= random_tree_height(domain, n, 10) <= max(1, len(sizes) // 2)
+    assert 1 <= random_tree_depth(domain, n, 10) <= max(1, len(sizes) // 2)
 
 
 def walk(trees, domain, node, used, depth, seen):
@@ -71,19 +71,19 @@ def walk(trees, domain, node, used, depth, seen):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 5))
-def test_random_trees_are_complete_and_ask_nothing_twice(seed, n_trees, height):
+def test_random_trees_are_complete_and_ask_nothing_twice(seed, n_trees, max_depth):
     attributes = [Numeric("n", 0, 1, cells=4, missing=True), *categorical(2, 3, 1).attributes]
     domain = Domain(attributes, LABEL)
-    trees = grow_random_trees(domain, n_trees, height, np.random.default_rng(seed))
+    trees = grow_random_trees(domain, n_trees, max_depth, np.random.default_rng(seed))
     trees.check(domain)
     assert trees.n_trees == n_trees
     for root in trees.roots:
         depths: list[int] = []
         walk(trees, domain, int(root), {}, 0, depths)
-        # a leaf above the height has nothing left to ask: the two useful categorical attributes
+        # a leaf above the last level has nothing left to ask: the two useful categorical attributes
         # and the number, which one unlucky cut can use up
-        assert max(depths) <= height
-        assert min(depths) >= min(height, 3)
+        assert max(depths) <= max_depth
+        assert min(depths) >= min(max_depth, 3)
 
 
 def test_the_structure_depends_on_the_seed_alone():

@@ -12,7 +12,7 @@ from frith import Budget, Forest, Ledger, open_table
 from frith.curator import Curator
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
 from frith.forest.trees import Trees
-from frith.growing.additive import single_leaf
+from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
 from frith.kernels import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain
 from frith.domain.encoding import Batch
 from frith.errors import QuestionError
-from frith.growing.additive import single_leaf
+from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (

@@ -114,6 +114,8 @@ def test_a_record_is_right_or_wrong_for_each_classifier():
 
 def test_a_record_is_in_one_cell_of_a_confusion_matrix():
     table = small_table()
-    model = RandomDecisionForestClassifier(DOMAIN, epsilon=1, n_trees=3, height=1, random_state=0)
+    model = RandomDecisionForestClassifier(
+        DOMAIN, epsilon=1, n_trees=3, max_depth=1, random_state=0
+    )
     model.fit(table[list(DOMAIN.names)], table["good"])
     check(ConfusionCounts(model.forest_), 1, 1)

@@ -26,7 +26,7 @@ def ledger(tmp_path):
 
 
 def model(ledger, domain=None, **kwargs):
-    kwargs = {"epsilon": 1, "height": 2, "n_trees": 2} | kwargs
+    kwargs = {"epsilon": 1, "max_depth": 2, "n_trees": 2} | kwargs
     return RandomDecisionForestClassifier(domain or small_domain(), ledger=ledger.path, **kwargs)
 
 
@@ -60,7 +60,7 @@ def test_an_epsilon_that_is_no_positive_number_is_refused(ledger, epsilon):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("n_trees", 0), ("n_trees", 2.5), ("n_trees", True), ("height", 0), ("height", "3")],
+    [("n_trees", 0), ("n_trees", 2.5), ("n_trees", True), ("max_depth", 0), ("max_depth", "3")],
 )
 def test_a_parameter_out_of_range_is_named(ledger, parameter, value):
     table = small_table()
@@ -73,7 +73,7 @@ def test_a_parameter_out_of_range_is_named(ledger, parameter, value):
 def test_a_size_share_out_of_range_is_named(ledger, share):
     table = small_table()
     with pytest.raises(ValueError, match="size_share"):
-        model(ledger, height=None, size_share=share).fit(table[ATTRIBUTES], table["good"])
+        model(ledger, max_depth=None, size_share=share).fit(table[ATTRIBUTES], table["good"])
     assert ledger.spent == 0
 
 
@@ -84,7 +84,7 @@ def test_an_attribute_of_10_000_values_meets_the_cap_on_cells(ledger):
     with pytest.raises(TooManyCells, match="use fewer or lower trees"):
         model(ledger, domain).fit(X, y)
     assert ledger.spent == 0
-    fitted = model(ledger, domain, height=1, n_trees=1).fit(X, y)
+    fitted = model(ledger, domain, max_depth=1, n_trees=1).fit(X, y)
     assert len(fitted.forest_.trees.leaves) == 10_000
 
 
@@ -124,7 +124,7 @@ def test_a_column_type_without_a_place_in_a_domain_is_named(ledger, kind):
 def counted(table):
     """How many records of the table reach each value of each attribute, with exact counts."""
     forest = (
-        RandomDecisionForestClassifier(small_domain(), epsilon="inf", n_trees=30, height=1)
+        RandomDecisionForestClassifier(small_domain(), epsilon="inf", n_trees=30, max_depth=1)
         .fit(table[ATTRIBUTES], table["good"])
         .forest_
     )
@@ -170,7 +170,7 @@ def test_every_treatment_leaves_the_shape_of_the_forest_alone(ledger):
     tables.append(small_table(50).assign(color=None, round=None, size=np.nan))
     tables.append(pd.DataFrame({c: [object()] * 7 for c in [*ATTRIBUTES, "good"]}))
     forests = [
-        model(ledger, random_state=1, height=3).fit(t[ATTRIBUTES], t["good"]).forest_
+        model(ledger, random_state=1, max_depth=3).fit(t[ATTRIBUTES], t["good"]).forest_
         for t in tables
     ]
     assert all(f.trees == forests[0].trees for f in forests)
@@ -307,7 +307,7 @@ def test_a_row_may_be_of_any_kind_that_has_cells():
 @given(st.lists(wrong_rows | right_rows, max_size=3))
 def test_what_is_learned_of_the_columns_does_not_depend_on_the_rows(rows):
     labels = ["no"] * len(rows)
-    learner = RandomDecisionForestClassifier(small_domain(), epsilon=1, height=1, n_trees=1)
+    learner = RandomDecisionForestClassifier(small_domain(), epsilon=1, max_depth=1, n_trees=1)
     assert learner.fit(rows, labels).n_features_in_ == len(ATTRIBUTES)
     assert not hasattr(learner, "feature_names_in_")
     for more in ([], rows, [["red", "no", 1.0]]):
@@ -318,7 +318,7 @@ def test_what_is_learned_of_the_columns_does_not_depend_on_the_rows(rows):
 def test_a_fit_on_no_rows_predicts_and_updates_like_one_on_a_row():
     rows = [["red", "no", 1.0]]
     for first in ([], rows):
-        learner = RandomDecisionForestClassifier(small_domain(), epsilon=1, height=1, n_trees=1)
+        learner = RandomDecisionForestClassifier(small_domain(), epsilon=1, max_depth=1, n_trees=1)
         learner.fit(first, ["no"] * len(first)).update(rows, ["no"]).update([], [])
         assert learner.n_features_in_ == len(ATTRIBUTES)
         assert learner.predict(rows).shape == (1,)

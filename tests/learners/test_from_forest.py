@@ -91,7 +91,7 @@ def test_another_domain_than_the_forests_is_refused(learner, tmp_path):
 @pytest.mark.parametrize("domain", [small_domain(), person_domain()], ids=["records", "persons"])
 def test_a_random_forest_can_be_updated(domain):
     engine = open_table(small_table(300), domain)
-    forest = RandomForest(domain, epsilon="1/3", n_trees=3, height=2).fit(engine).forest_
+    forest = RandomForest(domain, epsilon="1/3", n_trees=3, max_depth=2).fit(engine).forest_
     model = RandomForest.from_forest(sent(forest))
     model.update(engine).update(open_table(small_table(50), domain), epsilon="1/6")
     assert model.forest_.guarantee.epsilon == Fraction(5, 6)

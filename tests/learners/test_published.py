@@ -62,8 +62,8 @@ def exchanges(learner, table):
 
 
 def test_dpdf_asks_two_levels_more_than_it_pays_for():
-    """depth 2 pays 2 x 2 - 1 questions and asks 2 x 2 + 1."""
-    learner = GiniForestClassifier(depth=2, min_support=0, as_published=True)
+    """2 levels of nodes pay for 2 x 2 - 1 questions and ask 2 x 2 + 1."""
+    learner = GiniForestClassifier(max_depth=1, min_support=0, as_published=True)
     asked = exchanges(learner, small_table())
     counted = [e for e in asked if hasattr(e.mechanism, "sensitivity")]
     assert len(counted) == 3

@@ -66,7 +66,7 @@ def test_negative_sums_are_nothing_and_leaves_without_any_count_get_the_label_sh
     from dataclasses import replace
 
     X, y = split(small_table())
-    forest = RandomForest(small_domain(), epsilon="inf", n_trees=1, height=1).fit(X, y).forest_
+    forest = RandomForest(small_domain(), epsilon="inf", n_trees=1, max_depth=1).fit(X, y).forest_
     values = forest.values.copy()
     values[:] = [-5, -1]
     values[forest.trees.roots] = [30, 10]
@@ -83,7 +83,7 @@ def test_noise_on_leaf_counts_is_discrete_laplace_of_scale_n_trees_over_epsilon(
     domain = Domain(attributes, Categorical("y", ("0", "1")), records=10**6)
     rng = np.random.default_rng(0)
     X, y = rng.choice(list("abcde"), (300, 10)), rng.choice(["0", "1"], 300)
-    model = RandomForest(domain, epsilon=2, n_trees=10, height=5).fit(X, y)
+    model = RandomForest(domain, epsilon=2, n_trees=10, max_depth=5).fit(X, y)
     released = model.forest_.values[model.forest_.trees.leaves]
     exact = exact_leaves(model, X, y)
     noise = (released - exact).ravel()
@@ -112,13 +112,13 @@ def test_a_noisy_number_of_records_is_paid_from_its_share():
     model = RandomForest(small_domain(), epsilon=1, size_share="1/4").fit(X, y)
     shares = [q.share for q in model.forest_.guarantee.asked]
     assert shares == [Fraction(1, 4), Fraction(3, 4)]
-    given = RandomForest(small_domain(), epsilon=1, height=2).fit(X, y)
+    given = RandomForest(small_domain(), epsilon=1, max_depth=2).fit(X, y)
     assert [q.share for q in given.forest_.guarantee.asked] == [1]
 
 
 def test_the_private_form_is_not_pruned():
     X, y = split(small_table(10))
-    model = RandomForest(small_domain(records=10), epsilon=1, height=3, random_state=0)
+    model = RandomForest(small_domain(records=10), epsilon=1, max_depth=3, random_state=0)
     private = clone(model).fit(X, y)
     exact = model.set_params(epsilon="inf").fit(X, y)
     assert len(exact.forest_.trees.leaves) < len(private.forest_.trees.leaves)
@@ -155,7 +155,7 @@ def test_epsilons_of_updates_add_unless_batches_are_declared_disjoint():
 
 def test_an_update_draws_noise_of_its_own():
     X, y = split(small_table())
-    model = RandomForest(small_domain(), epsilon=1, n_trees=50, height=3).fit(X, y)
+    model = RandomForest(small_domain(), epsilon=1, n_trees=50, max_depth=3).fit(X, y)
     before = model.forest_
     after = model.update(X[:0], y[:0]).forest_
     assert after.trees == before.trees

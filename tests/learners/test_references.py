@@ -136,7 +136,7 @@ def test_the_gini_forest_of_one_tree_is_a_pruned_multiway_gini_tree(name):
     sizes = [a.size for a in domain.attributes]
     free = [a for a in range(len(sizes)) if sizes[a] > 1]
     tree = prune(grow(rows, labels, free, sizes, gini, 4, least=100), rows, labels, sizes)
-    model = GiniForestClassifier(domain, epsilon="inf", depth=5, min_support=100).fit(X, y)
+    model = GiniForestClassifier(domain, epsilon="inf", max_depth=4, min_support=100).fit(X, y)
     expected = [domain.label.values[follow(tree, row)] for row in rows]
     assert np.array_equal(model.predict(X), expected)
     assert root_of(model.forest_) == tree[1]

@@ -158,7 +158,7 @@ def test_many_labels_stay_within_the_budget():
 def test_shares_under_masks_stay_within_the_budget_too(delta):
     """Frozen answers are hidden under new masks, so what is compared is each party's own loss."""
     budget = Budget.of("0.2", delta)
-    learner = RandomDecisionForestClassifier(DOMAIN, n_trees=3, height=2, random_state=0)
+    learner = RandomDecisionForestClassifier(DOMAIN, n_trees=3, max_depth=2, random_state=0)
     found = losses(learner, dealt(3), budget, 0, SecureSum)
     assert Fraction(99, 100) * budget.total < found["ada"] <= budget.total
 
@@ -440,7 +440,7 @@ def test_a_secure_sum_needs_one_budget_and_two_parties():
 def test_each_party_of_an_open_sum_spends_a_budget_of_its_own():
     tables = dealt(2)
     made = curators(tables, 1) | {"bo": curators(tables, "0.25")["bo"]}
-    learner = RandomDecisionForestClassifier(DOMAIN, n_trees=3, height=2, random_state=0)
+    learner = RandomDecisionForestClassifier(DOMAIN, n_trees=3, max_depth=2, random_state=0)
     forest = train_together(learner, OpenSum(made)).forest_
     assert [str(p) for p in forest.guarantee.parties] == ["ada: epsilon=1.0", "bo: epsilon=0.25"]
     expected = sum(DiscreteLaplace(Fraction(e), 3).variance for e in ("1", "0.25"))
@@ -505,7 +505,7 @@ def test_an_undeclared_number_of_records_is_asked_and_paid_for():
 def test_persons_are_protected_at_every_party():
     domain = person_domain(2)
     made = curators(dealt(2), 1, domain=domain)
-    learner = RandomDecisionForestClassifier(domain, n_trees=3, height=2, random_state=0)
+    learner = RandomDecisionForestClassifier(domain, n_trees=3, max_depth=2, random_state=0)
     forest = train_together(learner, OpenSum(made)).forest_
     assert "person" in forest.guarantee.neighbors
     expected = 2 * DiscreteLaplace(Fraction(1), 6).variance

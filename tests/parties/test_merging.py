@@ -23,7 +23,7 @@ from tests.strategies import domains, examples, forest_over, forests, letters
 from tests.tables import person_domain, small_domain, small_table
 
 STRUCTURES = {
-    "random-decision": make_structure(DOMAIN, n_trees=4, height=2, random_state=0),
+    "random-decision": make_structure(DOMAIN, n_trees=4, max_depth=2, random_state=0),
     "signal": make_structure(DOMAIN, "signal", epsilon=5, random_state=0),
 }
 STRUCTURE = STRUCTURES["random-decision"]
@@ -76,7 +76,7 @@ def test_merging_adds_counts_and_variances(structure):
 
 
 def test_a_learner_of_the_structures_own_grows_the_same_trees():
-    model = RandomDecisionForestClassifier(DOMAIN, n_trees=4, height=2, random_state=0)
+    model = RandomDecisionForestClassifier(DOMAIN, n_trees=4, max_depth=2, random_state=0)
     assert model.grow(pooled(dealt(1))) == STRUCTURE.trees
 
 
@@ -101,12 +101,12 @@ def refused(words, *releases):
 
 
 def test_a_release_over_another_domain_is_refused():
-    other = make_structure(small_domain(records=7), n_trees=4, height=2, random_state=0)
+    other = make_structure(small_domain(records=7), n_trees=4, max_depth=2, random_state=0)
     refused("release of bob is over another domain", bob(other))
 
 
 def test_a_release_of_another_structure_is_refused():
-    other = make_structure(DOMAIN, n_trees=4, height=2, random_state=1)
+    other = make_structure(DOMAIN, n_trees=4, max_depth=2, random_state=1)
     refused("release of bob is of another structure", bob(other))
     refused("release of bob is of another structure", bob(STRUCTURES["signal"]))
 
@@ -225,7 +225,7 @@ def test_a_structure_needs_public_facts_and_says_which():
         make_structure(small_domain())
     with pytest.raises(ValueError, match="random-decision or signal, not 'gini'"):
         make_structure(DOMAIN, "gini")
-    assert make_structure(small_domain(), height=2).trees.n_trees == 10
+    assert make_structure(small_domain(), max_depth=2).trees.n_trees == 10
 
 
 def test_the_signal_forests_structure_is_grown_for_the_noise_it_will_have():
@@ -282,7 +282,7 @@ def test_a_merged_forest_is_saved_with_the_parties_shares(tmp_path):
 def test_a_declared_number_of_records_is_among_the_assumptions():
     words = "the declared number of records is public"
     assert words in bob().guarantee.assumptions
-    undeclared = make_structure(small_domain(), height=2)
+    undeclared = make_structure(small_domain(), max_depth=2)
     assert words not in bob(undeclared).guarantee.assumptions
 
 
@@ -318,7 +318,7 @@ def test_a_party_needs_a_name_and_the_structures_domain(tmp_path):
 
 
 def test_persons_are_protected_where_the_domain_names_them():
-    structure = make_structure(person_domain(2), n_trees=3, height=2)
+    structure = make_structure(person_domain(2), n_trees=3, max_depth=2)
     made = release(structure, small_table(50), party="bob", epsilon=1)
     assert made.variance == DiscreteLaplace(Fraction(1), 6).variance
     assert "person" in merge(structure, [made]).guarantee.neighbors
@@ -332,7 +332,7 @@ def vertical(columns, vote="counts", seed=0, epsilon="inf", n=60):
     domain = small_domain(records=n)
     part = replace(domain, attributes=tuple(a for a in domain.attributes if a.name in columns))
     model = RandomDecisionForestClassifier(
-        part, epsilon=epsilon, n_trees=3, height=2, random_state=seed
+        part, epsilon=epsilon, n_trees=3, max_depth=2, random_state=seed
     )
     forest = model.learn(pooled({"all": small_table(n)}, epsilon, domain=part))
     return replace(forest, vote=vote)

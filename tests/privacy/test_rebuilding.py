@@ -15,7 +15,7 @@ from frith.privacy.rebuilding import rebuild
 from tests.parties.people import DOMAIN, curators, dealt, secure_parties
 from tests.parties.test_merging import releases_of, vertical
 
-STRUCTURE = make_structure(DOMAIN, n_trees=4, height=2, random_state=0)
+STRUCTURE = make_structure(DOMAIN, n_trees=4, max_depth=2, random_state=0)
 WORDS = (
     r"this is the noise of (\d+) releases: .* same epsilon would make it (\S+) times smaller, (\S+)"
 )
@@ -27,7 +27,7 @@ def said(forest):
 
 def updated(times, epsilon=1, delta=0, disjoint=False):
     model = RandomDecisionForestClassifier(
-        DOMAIN, epsilon=epsilon, delta=delta, n_trees=4, height=2, random_state=0
+        DOMAIN, epsilon=epsilon, delta=delta, n_trees=4, max_depth=2, random_state=0
     )
     first, *others = dealt(times).values()
     attributes = list(DOMAIN.names)

@@ -31,7 +31,7 @@ from frith.server.worker import Worker
 
 HOST = "http://frith.test"
 BUDGET = "40"
-QUICK = {"learner": "random-decision", "parameters": {"n_trees": 2, "height": 2}}
+QUICK = {"learner": "random-decision", "parameters": {"n_trees": 2, "max_depth": 2}}
 """A request that is soon done."""
 
 

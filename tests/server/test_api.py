@@ -480,7 +480,7 @@ def test_the_same_analyst_repeats_a_request_for_free(house):
     spent = house.spent(house.own)
     again = said(house.analyst.ask(house.table), 202)
     assert again == job
-    spelled = {"n_trees": 2, "height": 2, "size_share": 0.05}
+    spelled = {"n_trees": 2, "max_depth": 2, "size_share": 0.05}
     assert said(house.analyst.ask(house.table, parameters=spelled, epsilon=0.1), 202) == job
     assert house.spent(house.own) == spent
     assert house.work() == 0
@@ -823,7 +823,7 @@ def test_parameters_that_are_not_offered_are_refused(house):
         {"as_published": 1},
         {"as_published": "true"},
         {"n_trees": 10_001},
-        {"height": 2**32},
+        {"max_depth": 2**32},
         {"n_trees": -1},
         {"n_trees": 1e300},
         {"domain": "x.toml"},
@@ -845,7 +845,7 @@ def test_parameters_that_are_not_offered_are_refused(house):
 def test_no_offered_parameter_holds_up_a_worker(house):
     """The largest levels, heights and bins are soon refused or soon done."""
     began = time.monotonic()
-    for learner, name in (("c45", "max_depth"), ("id3", "max_depth"), ("gini", "depth")):
+    for learner, name in (("c45", "max_depth"), ("id3", "max_depth"), ("gini", "max_depth")):
         house.train(learner=learner, parameters={name: 10_000}, kind="dry-runs")
     assert time.monotonic() - began < 20
 

@@ -25,7 +25,7 @@ from frith.server.tables import see
 from frith.server.worker import Worker, open_curator
 from tests.server.conftest import QUICK, Person, refused, said, shared_app
 
-LEVELS = {"learner": "gini", "parameters": {"depth": 4}, "epsilon": "1"}
+LEVELS = {"learner": "gini", "parameters": {"max_depth": 3}, "epsilon": "1"}
 """A request of several passes."""
 
 
@@ -507,7 +507,7 @@ def test_parameters_that_cannot_work_are_refused_before_the_charge(house):
 
 
 def test_questions_with_too_many_cells_are_refused_before_the_charge(house):
-    job = ask(house, learner="random-decision", parameters={"n_trees": 10_000, "height": 6})
+    job = ask(house, learner="random-decision", parameters={"n_trees": 10_000, "max_depth": 6})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("frith.kernels.closed.MAX_CELLS", 1_000)
         house.work()

@@ -189,7 +189,7 @@ def train_all(s, deltas=("0", "1e-6")):
     queued = s.call("ana", "POST", "/v1/tables/small/forests", json={"epsilon": "2"})["id"]
     s.call("ana", "POST", f"/v1/jobs/{queued}/cancel")
     s.call("ana", "POST", "/v1/tables/small/forests", json={"epsilon": "2000"})
-    bad = {"epsilon": "1", "learner": "gini", "parameters": {"depth": 0}}
+    bad = {"epsilon": "1", "learner": "gini", "parameters": {"n_trees": 0}}
     s.call("ana", "POST", "/v1/tables/small/forests", json=bad)
     s.work()
     return forests["random-decision"]

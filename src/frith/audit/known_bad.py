@@ -27,7 +27,8 @@ from frith.engines.memory import MemoryEngine
 from frith.engines.persons import encode_with_persons
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
-from frith.growing.additive import bin_tree, single_leaf
+from frith.growing.additive import bin_tree
+from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import Kernel, LabelChoice, LeafCounts, NodeSizes, SplitTables
@@ -95,8 +96,8 @@ class UnsoundCurator:
 class Leaves:
     """Sound: random trees from the domain alone, their leaves counted for the whole budget."""
 
-    def __init__(self, n_trees: int = 1, height: int = 2):
-        self.n_trees, self.height = n_trees, height
+    def __init__(self, n_trees: int = 1, max_depth: int = 2):
+        self.n_trees, self.max_depth = n_trees, max_depth
 
     def learn(self, curator: Any) -> Forest:
         trees = self.trees(curator)
@@ -105,7 +106,7 @@ class Leaves:
 
     def trees(self, curator: Any) -> Trees:
         rng = np.random.default_rng(1)
-        return grow_random_trees(curator.domain, self.n_trees, self.height, rng)
+        return grow_random_trees(curator.domain, self.n_trees, self.max_depth, rng)
 
     def kernel(self, trees: Trees, domain: Domain) -> Kernel:
         return LeafCounts(trees, domain)
@@ -293,7 +294,7 @@ class SeedsKept(Leaves):
 
     def rebuild(self, engine: Engine, budget: Budget) -> Forest:
         """The model that this seed gives on a table that a reader suspects."""
-        return Leaves(self.n_trees, self.height).learn(
+        return Leaves(self.n_trees, self.max_depth).learn(
             SeededCurator(engine, budget, seed=self.noise_seed_)
         )
 
@@ -509,12 +510,12 @@ N, R, E, S, B, C = "samplers", "replay", "edges", "small world", "black box", "c
 FLAWS: tuple[Flaw, ...] = (
     _flaw(
         "local sensitivity at a noisy size", "DPDF as published; PrivaTree",
-        lambda: GiniForestClassifier(as_published=True, depth=2, min_support=100),
-        lambda: GiniForestClassifier(depth=2, min_support=100), (R, S), PublishedCurator,
+        lambda: GiniForestClassifier(as_published=True, max_depth=1, min_support=100),
+        lambda: GiniForestClassifier(max_depth=1, min_support=100), (R, S), PublishedCurator,
     ),
     _flaw(
-        "noise at half scale", "a slip in a sampler", lambda: Leaves(height=1),
-        lambda: Leaves(height=1), (N, B, C), HalfScaleCurator,
+        "noise at half scale", "a slip in a sampler", lambda: Leaves(max_depth=1),
+        lambda: Leaves(max_depth=1), (N, B, C), HalfScaleCurator,
         pair="single", fits=1_200,
     ),
     _flaw(
@@ -543,7 +544,7 @@ FLAWS: tuple[Flaw, ...] = (
     _flaw("stopping on exact purity", "C4.5 as published; PrivaTree before December 2023", ExactPurity,
           Leaves, (R, S, B)),
     _flaw("uncharged scores", "searches by exact scores; servers that return them", UnchargedScores,
-          lambda: Leaves(height=1), (R, S, B), pair="tied"),
+          lambda: Leaves(max_depth=1), (R, S, B), pair="tied"),
     _flaw("smooth sensitivity misused", "Fletcher and Islam 2017", SmoothLabels, Labels, (R, S),
           pair="leading"),
     _flaw("a leaf with children", "frith before its strict reader", LeavesWithChildren, RootSizes, (R, S),

@@ -90,10 +90,10 @@ SOUND: dict[str, tuple[Subject, ...]] = {
     ),
     "signal": (_subject("signal", SignalForestClassifier, random_state=0),),
     "gini": (
-        _subject("gini", GiniForestClassifier, depth=3, min_support=2),
+        _subject("gini", GiniForestClassifier, max_depth=2, min_support=2),
         _subject(
             "gini, two trees", GiniForestClassifier,
-            n_trees=2, depth=2, min_support=2, consistent=False,
+            n_trees=2, max_depth=1, min_support=2, consistent=False,
         ),
     ),
     "id3": (

@@ -13,7 +13,6 @@ import typer
 from frith.cli.console import out, passes, print_json, quoted, say
 from frith.cli.files import check_output
 from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
-from frith.cli.train import name_height
 from frith.errors import FormatError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def structure(
     output: Output,
     learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.RANDOM_DECISION,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
-    height: Annotated[int | None, typer.Option(help="The questions on a path.")] = None,
+    max_depth: Annotated[int | None, typer.Option(help="The most splits on a path.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seeds the tree shapes.")] = None,
     epsilon: Annotated[
         str, typer.Option(metavar="E", help="What each party will spend; sizes signal forests.")
@@ -55,7 +54,7 @@ def structure(
     from frith.parties import make_structure
 
     check_output(output, domain)
-    wanted = {"n_trees": trees, "height": height, "random_state": seed, "delta": delta}
+    wanted = {"n_trees": trees, "max_depth": max_depth, "random_state": seed, "delta": delta}
     options = _offered(learner, {k: v for k, v in wanted.items() if v is not None})
     made = make_structure(Domain.load(domain), learner.value, epsilon=epsilon, **options)
     made.save(output)
@@ -166,7 +165,6 @@ def _offered(learner: Learner, options: dict[str, Any]) -> dict[str, Any]:
     from frith.parties.shared_structure import LEARNERS
 
     offered = LEARNERS[learner]().get_params()
-    options = name_height(options, offered)
     for name in options:
         if name not in offered:
             raise ValueError(f"the learner {learner} finds its own {name}; leave that option out")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +25,6 @@ class Learner(StrEnum):
     INFO_GAIN = "info-gain"
 
 
-_HEIGHTS = ("height", "max_depth", "depth")  # what learners call the length of a path
-
-
 def train(
     table: AnyTable,
     domain: DomainFile,
@@ -39,7 +35,7 @@ def train(
     delta: Delta = "0",
     learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.FOREST,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
-    height: Annotated[int | None, typer.Option(help="The most questions on a path.")] = None,
+    max_depth: Annotated[int | None, typer.Option(help="The most splits on a path.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")
     ] = None,
@@ -65,7 +61,7 @@ def train(
     check_output(output, *inputs, *([] if "://" in table else [Path(table)]))
     wanted = {
         "domain": Domain.load(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
-        "height": height, "random_state": seed, "ledger": ledger,
+        "max_depth": max_depth, "random_state": seed, "ledger": ledger,
     }  # fmt: skip
     options = {k: v for k, v in wanted.items() if v is not None}
     model = _make_model(learner, options | dict(map(read_setting, set_ or ())))
@@ -83,19 +79,12 @@ def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
 
     kind = BY_NAME[learner]
     offered = kind().get_params()
-    options = name_height(options, offered)
     for name in options:
         if name not in offered:
             raise ValueError(
                 f"the learner {learner} has no option {name}; it has {', '.join(sorted(offered))}"
             )
     return kind(**options)
-
-
-def name_height(options: dict[str, Any], offered: Collection[str]) -> dict[str, Any]:
-    """The same options, the height under the name that the learner has for it."""
-    name = next((h for h in _HEIGHTS if h in offered), "height")
-    return {name if option == "height" else option: value for option, value in options.items()}
 
 
 def read_setting(setting: str) -> tuple[str, Any]:

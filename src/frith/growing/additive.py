@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
+from frith.growing.builder import TreeBuilder, single_leaf
 from frith.growing.parts import Part
 from frith.kernels import (
     AttributeChoice,
@@ -115,37 +116,26 @@ class AdditiveTables:
         return parts
 
 
-def single_leaf() -> Trees:
-    nothing = np.full(1, -1, dtype=np.int32)
-    return Trees(np.zeros(1, dtype=np.int32), nothing, nothing.copy(), nothing.copy())
-
-
 def bin_tree(layout: Layout, attribute: int) -> tuple[Trees, NDArray[np.int64]]:
     """A tree with a leaf for every bin of an attribute, and the bin of each leaf in order.
 
     Values of a category split at once; numbers by halving their cuts.
     """
-    root = np.zeros(1, dtype=np.int32)
+    builder = TreeBuilder()
     if not layout.is_numeric(attribute):
         size = layout.domain.attributes[attribute].size
-        asked = np.array([attribute] + [-1] * size, dtype=np.int32)
-        first = np.array([1] + [-1] * size, dtype=np.int32)
-        return Trees(root, asked, np.full(size + 1, -1, dtype=np.int32), first), np.arange(size)
-    cuts = layout.cuts[attribute]
-    asked_, cut, first_child, bins = [-1], [-1], [-1], [0]
+        builder.split(0, attribute, branches=size)
+        return builder.trees(), np.arange(size)
+    cuts, bins = layout.cuts[attribute], {}
     todo = [(0, 0, len(cuts))]  # a node and the bins low .. high that it stands for
     for node, low, high in todo:
         bins[node] = low
-        if low == high:
-            continue
-        middle = (low + high) // 2
-        asked_[node], cut[node], first_child[node] = attribute, int(cuts[middle]), len(asked_)
-        todo += [(len(asked_), low, middle), (len(asked_) + 1, middle + 1, high)]
-        for column in (asked_, cut, first_child, bins):
-            column.extend([-1, -1])
-    arrays = (np.array(a, dtype=np.int32) for a in (asked_, cut, first_child))
-    trees = Trees(root, *arrays)
-    return trees, np.array(bins, dtype=np.int64)[trees.leaves]
+        if low < high:
+            middle = (low + high) // 2
+            left, right = builder.split(node, attribute, int(cuts[middle]))
+            todo += [(left, low, middle), (right, middle + 1, high)]
+    trees = builder.trees()
+    return trees, np.array([bins[leaf] for leaf in trees.leaves.tolist()])
 
 
 # -- post-processing: what the noise lets be seen ------------------------------------------------

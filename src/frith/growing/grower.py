@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.forest.trees import Trees
+from frith.growing.builder import TreeBuilder, keep_nodes
 from frith.kernels import SplitCounts
 from frith.kernels.layout import Layout, equal_width_cuts
 
@@ -24,12 +25,9 @@ class Grower:
         self.domain = domain
         self.layout = Layout(domain, equal_width_cuts(domain, bins))
         self.n_trees = n_trees
+        self.builder = TreeBuilder(n_trees)
         self.tree = list(range(n_trees))
         self.parent = [-1] * n_trees
-        self.depth = [0] * n_trees
-        self.attribute = [-1] * n_trees
-        self.cut = [-1] * n_trees
-        self.first_child = [-1] * n_trees
 
     @property
     def roots(self) -> range:
@@ -39,29 +37,31 @@ class Grower:
         """Let `node` ask a candidate; its new children are leaves."""
         attribute = int(self.layout.attribute_of[candidate])
         branches = self.domain.attributes[attribute].branches
-        self.attribute[node] = attribute
-        self.cut[node] = int(self.layout.cut_of[candidate])
-        self.first_child[node] = len(self.tree)
-        for column, value in (
-            (self.tree, self.tree[node]), (self.parent, node), (self.depth, self.depth[node] + 1),
-            (self.attribute, -1), (self.cut, -1), (self.first_child, -1),
-        ):  # fmt: skip
-            column.extend([value] * branches)
-        return range(self.first_child[node], len(self.tree))
+        self.tree += [self.tree[node]] * branches
+        self.parent += [node] * branches
+        return self.builder.split(node, attribute, int(self.layout.cut_of[candidate]), branches)
+
+    def split_all(
+        self, nodes: Sequence[int], places: Iterable[int], candidates: Iterable[int]
+    ) -> list[int]:
+        """Split the nodes at these places, by a candidate each; return all new children."""
+        picks = zip(places, candidates, strict=True)
+        return [child for place, pick in picks for child in self.split(nodes[place], int(pick))]
 
     def allowed(self, node: int) -> NDArray[np.bool_]:
         """The candidates that would split `node`: no value twice, no cut outside what is left."""
         low = np.zeros(len(self.domain.attributes), dtype=np.int64)
         high = np.array([a.size for a in self.domain.attributes], dtype=np.int64)
-        below, above = node, self.parent[node]
+        built, below, above = self.builder, node, self.parent[node]
         while above >= 0:
-            a, branch = self.attribute[above], below - self.first_child[above]
-            if self.cut[above] < 0:
+            a, cut_at = built.attribute[above], built.cut[above]
+            branch = below - built.first_child[above]
+            if cut_at < 0:
                 low[a], high[a] = branch, branch + 1
             elif branch == 0:
-                high[a] = min(high[a], self.cut[above])
+                high[a] = min(high[a], cut_at)
             else:
-                low[a] = max(low[a], self.cut[above])
+                low[a] = max(low[a], cut_at)
             below, above = above, self.parent[above]
         attribute, cut = self.layout.attribute_of, self.layout.cut_of
         whole = (cut < 0) & (high[attribute] - low[attribute] > 1)
@@ -87,23 +87,12 @@ class Grower:
         for place, node in enumerate(nodes if not last else ()):
             allowed[place] = self.allowed(node)
             asks[place] = self.asks(allowed[place])
-        trees, number = self._trees_of(nodes)
-        return SplitCounts(trees, self.layout, number[nodes], asks), allowed
-
-    def _trees_of(self, nodes: list[int]) -> tuple[Trees, NDArray[np.int64]]:
-        """The trees that have one of these nodes, and the number of every node in them."""
-        tree, first = np.array(self.tree), np.array(self.first_child)
+        tree = np.array(self.tree)
         kept = np.isin(tree, tree[nodes])
-        number = np.where(kept, np.cumsum(kept) - 1, -1)
-        children = np.where(first >= 0, number[np.maximum(first, 0)], -1)
-        part = Trees(
-            number[: self.n_trees][kept[: self.n_trees]],
-            np.array(self.attribute)[kept], np.array(self.cut)[kept], children[kept],
-        )  # fmt: skip
-        return part, number
+        number = np.cumsum(kept) - 1
+        return SplitCounts(
+            keep_nodes(self.trees(), kept), self.layout, number[nodes], asks
+        ), allowed
 
     def trees(self) -> Trees:
-        arrays = (self.attribute, self.cut, self.first_child)
-        return Trees(
-            np.arange(self.n_trees, dtype=np.int32), *(np.array(a, dtype=np.int32) for a in arrays)
-        )
+        return self.builder.trees()

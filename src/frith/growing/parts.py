@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
-from frith.growing.oblivious import join_trees
+from frith.growing.builder import join_trees
 
 
 @dataclass(frozen=True, eq=False)

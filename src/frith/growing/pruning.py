@@ -11,6 +11,7 @@ from scipy.stats import beta
 from frith.domain import Domain
 from frith.forest import Forest
 from frith.forest.trees import Trees
+from frith.growing.builder import keep_nodes
 
 
 def collapse(forest: Forest, live: NDArray[np.bool_]) -> Forest:
@@ -30,16 +31,7 @@ def cut_back(
         if kept[node]:
             children = trees.children(int(node), domain)
             kept[children.start : children.stop] = True
-    number = np.cumsum(kept) - 1
-    live, first = live[kept], trees.first_child[kept]
-    pruned = Trees(
-        number[trees.roots],
-        np.where(live, trees.attribute[kept], -1),
-        np.where(live, trees.cut[kept], -1),
-        np.where(live, number[np.maximum(first, 0)], -1),
-        trees.sets,
-    )
-    return pruned, kept
+    return keep_nodes(trees, kept), kept
 
 
 def prune_empty(forest: Forest) -> Forest:

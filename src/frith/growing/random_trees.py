@@ -11,13 +11,14 @@ from frith._jit import compiled
 from frith.domain import Attribute, Domain, Numeric
 from frith.errors import TooManyCells
 from frith.forest.trees import Trees
+from frith.growing.builder import join_trees
 from frith.kernels import MAX_CELLS
 
 NUMERIC_USES = 4
-"""How many questions on one path a numeric attribute is counted for in the height rule."""
+"""How many questions on one path a numeric attribute is counted for in the depth rule."""
 
 
-def random_tree_height(domain: Domain, n_records: int, n_trees: int) -> int:
+def random_tree_depth(domain: Domain, n_records: int, n_trees: int) -> int:
     """Private-RDT's min(floor(k / 2), floor(log_b n) - 1), at least 1.
 
     k counts the attributes and b is the mean number of branches of a split. A numeric attribute
@@ -29,9 +30,9 @@ def random_tree_height(domain: Domain, n_records: int, n_trees: int) -> int:
         return 1
     uses = sum(_uses(a) for a in useful)
     branches = Fraction(sum(a.branches * _uses(a) for a in useful), uses)
-    height = min(uses // 2, floor_log(n_records, branches) - 1)
+    max_depth = min(uses // 2, floor_log(n_records, branches) - 1)
     roomy = Fraction(MAX_CELLS // 4, n_trees * domain.n_labels)
-    return max(1, min(height, floor_log(roomy, branches)))
+    return max(1, min(max_depth, floor_log(roomy, branches)))
 
 
 def _uses(attribute: Attribute) -> int:
@@ -46,15 +47,23 @@ def floor_log(value: Fraction | int, base: Fraction) -> int:
     return exponent
 
 
-def grow_random_trees(domain: Domain, n_trees: int, height: int, rng: np.random.Generator) -> Trees:
-    """Complete random trees (BuildTreeStructure of Algorithm 2, stopped at `height`).
+def grow_random_trees(
+    domain: Domain, n_trees: int, max_depth: int, rng: np.random.Generator
+) -> Trees:
+    """Complete random trees (BuildTreeStructure of Algorithm 2, stopped at `max_depth`).
 
     A categorical attribute is asked once on a path; a numeric one by a random cut of what the
-    path left of its range. A node is a leaf before `height` only where nothing is left to ask.
+    path left of its range. A node is a leaf above `max_depth` only where nothing is left to ask.
     """
     anywhere = np.full(n_trees, -1)
     return _grow_all(
-        domain, anywhere, height, np.inf, 0.0, rng, f"{n_trees} random trees of height {height}"
+        domain,
+        anywhere,
+        max_depth,
+        np.inf,
+        0.0,
+        rng,
+        f"{n_trees} random trees of depth {max_depth}",
     )
 
 
@@ -65,16 +74,16 @@ def grow_supported_trees(
     (section 4.3 of DP-RF): records are taken to part evenly at every split."""
     useful = [i for i, a in enumerate(domain.attributes) if a.size > 1]
     roots = rng.permutation(useful)[:n_trees] if useful else np.full(n_trees, -1)
-    height = 64  # never reached: supports at least halve
+    max_depth = 64  # never reached: supports at least halve
     return _grow_all(
-        domain, roots, height, n_records, max(least, 1.0), rng, f"{n_trees} random trees"
+        domain, roots, max_depth, n_records, max(least, 1.0), rng, f"{n_trees} random trees"
     )
 
 
 def _grow_all(
     domain: Domain,
     root_attributes: NDArray,
-    height: int,
+    max_depth: int,
     support: float,
     least: float,
     rng: np.random.Generator,
@@ -82,28 +91,25 @@ def _grow_all(
 ) -> Trees:
     sizes = np.array([a.size for a in domain.attributes], dtype=np.int32)
     numeric = np.array([isinstance(a, Numeric) for a in domain.attributes])
-    most = MAX_CELLS // domain.n_labels  # leaves of the whole forest
-    roots, parts, offset, leaves = [], [], 0, 0
+    room = MAX_CELLS // domain.n_labels  # leaves that the forest may still have
+    grown = []
     for root in root_attributes:
         attribute, cut, first = _grow(
-            sizes, numeric, int(root), height, float(support), float(least), most - leaves, rng
+            sizes, numeric, int(root), max_depth, float(support), float(least), room, rng
         )
-        leaves += int(np.sum(attribute < 0))
-        if len(attribute) == 0 or leaves > most:
+        room -= int(np.sum(attribute < 0))
+        if len(attribute) == 0 or room < 0:
             raise TooManyCells(
                 f"{what} have more than {MAX_CELLS:,} cells; use fewer or lower trees, or group the "
                 "values of large attributes"
             )
-        roots.append(offset)
-        parts.append((attribute, cut, np.where(first >= 0, first + offset, -1)))
-        offset += len(attribute)
-    arrays = (np.concatenate(p).astype(np.int32) for p in zip(*parts, strict=True))
-    return Trees(np.array(roots, dtype=np.int32), *arrays)
+        grown.append(Trees(np.zeros(1, dtype=np.int32), attribute, cut, first))
+    return join_trees(grown)
 
 
 @compiled
-def _grow(sizes, numeric, root, height, support, least, most_leaves, rng):  # type: ignore[no-untyped-def]
-    """One tree in level order: (attribute, cut, first child); empty arrays past `most_leaves`.
+def _grow(sizes, numeric, root, max_depth, support, least, max_leaves, rng):  # type: ignore[no-untyped-def]
+    """One tree in level order: (attribute, cut, first child); empty arrays past `max_leaves`.
 
     The root asks attribute `root` unless that is -1. A node is split while its estimated support,
     the root's over the branches above it, is over `least`.
@@ -119,7 +125,7 @@ def _grow(sizes, numeric, root, height, support, least, most_leaves, rng):  # ty
     high = np.empty(k, np.int32)
     open_ = np.empty(k, np.int32)
     count, start = 1, 0
-    for _ in range(height):
+    for _ in range(max_depth):
         stop = count
         if start == stop:
             break
@@ -138,7 +144,7 @@ def _grow(sizes, numeric, root, height, support, least, most_leaves, rng):  # ty
             if node == 0 and root >= 0:
                 a = root
             branches = 2 if numeric[a] else sizes[a]
-            if count + branches > 2 * most_leaves + 2:
+            if count + branches > 2 * max_leaves + 2:
                 return attribute[:0], cut[:0], first[:0]
             while count + branches > room:
                 attribute = _twice(attribute)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from frith.curator import CuratorLike
 from frith.forest import Forest
@@ -15,10 +11,9 @@ from frith.growing.allocation import level_shares
 from frith.growing.gain import gain_ratio
 from frith.growing.grower import Grower
 from frith.growing.table_tree import TableTree
-from frith.kernels import NodeCounts, SplitTables
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import whole
-from frith.learners.published.curator import PublishedCurator
+from frith.learners.published.c45 import learn_as_published
 
 
 class C45Classifier(PrivateForestClassifier):
@@ -84,44 +79,6 @@ class C45Classifier(PrivateForestClassifier):
     def learn(self, curator: CuratorLike) -> Forest:
         grower = Grower(curator.domain, 1, whole("bins", self.bins, least=2))
         shares = level_shares(self.allocation, whole("max_depth", self.max_depth))
-        if isinstance(curator, PublishedCurator):
-            return _as_published(curator, grower, shares, self.min_support or 0)
+        if self.as_published:
+            return learn_as_published(curator, grower, shares, self.min_support or 0)
         return TableTree(curator, grower, gain_ratio, self.min_support).grow(shares)
-
-
-def _as_published(
-    curator: PublishedCurator, grower: Grower, shares: list[Fraction], min_support: float
-) -> Forest:
-    """Section 2.3: noisy tables at half of the budget, an exponential mechanism on their gain
-    ratios at the other half, exact purity, sizes and majorities."""
-    half = curator.budget.total / 2
-    open_nodes = list(grower.roots)
-    exact: dict[int, NDArray] = {}
-    for share in shares:
-        level, allowed = grower.level(open_nodes)
-        tables = curator.published_counts(SplitTables(level), share * half)
-        labels = curator.exact_counts(NodeCounts(level))
-        exact |= dict(zip(open_nodes, labels, strict=True))
-        ratios = gain_ratio(tables.values, level.layout)
-        nodes, open_nodes = open_nodes, []
-        for place, node in enumerate(nodes):
-            mixed = np.sum(labels[place] > 0) > 1 and labels[place].sum() > min_support
-            if mixed and allowed[place].any():
-                options = np.flatnonzero(allowed[place])
-                scale = 2 / float(share * half)
-                pick = curator.published_choice(ratios[place, options].tolist(), scale)
-                open_nodes += grower.split(node, int(options[pick]))
-        if not open_nodes:
-            break
-    if open_nodes:
-        level, _ = grower.level(open_nodes)
-        labels = curator.exact_counts(NodeCounts(level))
-        exact |= dict(zip(open_nodes, labels, strict=True))
-    return _exact_forest(curator, grower, exact)
-
-
-def _exact_forest(curator: CuratorLike, grower: Grower, exact: dict[int, NDArray]) -> Forest:
-    trees = grower.trees()
-    values = np.array([exact[n] for n in range(trees.n_nodes)])
-    nothing = np.zeros(trees.n_nodes)
-    return Forest(curator.domain, trees, values, curator.guarantee, nothing, vote="shares")

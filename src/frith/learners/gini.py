@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import CuratorLike, Release
+from frith.curator import CuratorLike
 from frith.forest import Forest
+from frith.forest.trees import Trees
 from frith.growing.consistency import make_consistent
 from frith.growing.grower import Grower
 from frith.growing.pruning import collapse, splits_worth_keeping
-from frith.kernels import NodeCounts, NodeSplits, SplitCounts, SplitTables
-from frith.kernels.criteria import GiniMass, split_scores
+from frith.kernels import NodeCounts, NodeSplits, SplitCounts
+from frith.kernels.criteria import GiniMass
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import whole
-from frith.learners.published.curator import PublishedCurator
+from frith.learners.published.gini import learn_as_published
 
 
 class GiniForestClassifier(PrivateForestClassifier):
@@ -33,7 +33,7 @@ class GiniForestClassifier(PrivateForestClassifier):
     ----------
     domain, epsilon, delta, ledger, n_jobs : as in every learner
     n_trees : number of trees; roots are distinct, so there are no more than attributes
-    depth : levels of nodes, the root being the first; a path has `depth - 1` splits
+    max_depth : the most splits on a path; its nodes are on max_depth + 1 levels
     min_support : the least noisy number of records of a node that is split
     bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
     consistent : fit parents and children to each other by least squares (post-processing)
@@ -41,8 +41,9 @@ class GiniForestClassifier(PrivateForestClassifier):
 
     Privacy
     -------
-    `fit` is (epsilon, delta)-DP. A path of a tree is asked for label counts at each of its `depth`
-    levels and for a choice at all but the last: 2 depth - 1 questions a tree, of equal shares. At a
+    `fit` is (epsilon, delta)-DP. A path of a tree is asked for label counts at each of its
+    L = max_depth + 1 levels and for a choice at all but the last: 2 L - 1 questions a tree, of
+    equal shares. At a
     level a record is at one node of each of the N trees, so the label counts have L1 and squared L2
     sensitivity N. The choice at a node is by the Gini mass, minus the sum over children of
     n - sum_c x_c^2 / n: one more record moves every candidate's score the same way, by less than 2,
@@ -66,7 +67,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         epsilon: Any = 1.0,
         delta: Any = 0,
         n_trees: int = 1,
-        depth: int = 5,
+        max_depth: int = 4,
         min_support: float = 100,
         bins: int = 16,
         consistent: bool = True,
@@ -78,7 +79,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.n_trees = n_trees
-        self.depth = depth
+        self.max_depth = max_depth
         self.min_support = min_support
         self.bins = bins
         self.consistent = consistent
@@ -87,104 +88,58 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.n_jobs = n_jobs
 
     def learn(self, curator: CuratorLike) -> Forest:
-        n_trees, depth = whole("n_trees", self.n_trees), whole("depth", self.depth)
-        n_trees = min(n_trees, sum(a.size > 1 for a in curator.domain.attributes) or 1)
-        grower = Grower(curator.domain, n_trees, whole("bins", self.bins, least=2))
-        share = Fraction(1, 2 * depth - 1)
+        domain, n_trees = curator.domain, whole("n_trees", self.n_trees)
+        max_depth = whole("max_depth", self.max_depth, least=0)
+        distinct = min(n_trees, sum(a.size > 1 for a in domain.attributes) or 1)
+        grower = Grower(domain, distinct, whole("bins", self.bins, least=2))
+        if self.as_published:
+            return learn_as_published(curator, grower, max_depth, n_trees, self._may_split)
+        share = Fraction(1, 2 * max_depth + 1)
         counts: list[NDArray] = []
         noise: list[float] = []
         open_nodes = list(grower.roots)
-        last = depth + 1 if self.as_published else depth
-        for d in range(1, last + 1):
-            level, allowed = grower.level(open_nodes, last=d == last)
-            labels = self._count(curator, level, share, d)
+        for number in range(1, max_depth + 2):
+            level, allowed = grower.level(open_nodes, last=number > max_depth)
+            labels = curator.noisy_counts(NodeCounts(level), share, f"labels at level {number}")
             counts.append(labels.values)
             noise += [labels.variance] * len(open_nodes)
-            places = [
-                i for i in range(len(open_nodes)) if self._may_split(labels.values[i], allowed[i])
-            ]
-            picks = self._choose(curator, level, places, allowed, labels.values, share, d)
-            open_nodes = [
-                child
-                for place, pick in zip(places, picks, strict=True)
-                for child in grower.split(open_nodes[place], pick)
-            ]
+            places = [i for i, x in enumerate(labels.values) if self._may_split(x, allowed[i])]
+            picks = _choose(curator, level, places, allowed, share, number)
+            open_nodes = grower.split_all(open_nodes, places, picks)
             if not open_nodes:
                 break
-        return self._finish(curator, grower, np.concatenate(counts), np.array(noise))
+        return self._finish(curator, grower.trees(), np.concatenate(counts), np.array(noise))
 
     def _may_split(self, labels: NDArray, allowed: NDArray[np.bool_]) -> bool:
         """Large enough, of more than one label, and with an attribute left: on noisy counts."""
         size = labels.sum()
         return bool(size >= self.min_support and np.all(labels < size) and allowed.any())
 
-    def _count(self, curator: CuratorLike, level: SplitCounts, share: Fraction, d: int) -> Release:
-        if isinstance(curator, PublishedCurator):
-            return curator.published_counts(
-                NodeCounts(level), self._published_epsilon(curator, share)
-            )
-        return curator.noisy_counts(NodeCounts(level), share, f"labels at level {d}")
-
-    def _choose(
-        self,
-        curator: CuratorLike,
-        level: SplitCounts,
-        places: list[int],
-        allowed: NDArray[np.bool_],
-        labels: NDArray,
-        share: Fraction,
-        d: int,
-    ) -> list[int]:
-        """One candidate a place; the roots one after the other, each another attribute."""
-        groups = [[p] for p in places] if d == 1 else [places] if places else []
-        taken = np.zeros(level.layout.n_candidates, dtype=bool)
-        picks: list[int] = []
-        for group in groups:
-            options = allowed[group] & ~taken
-            if isinstance(curator, PublishedCurator):
-                epsilon = self._published_epsilon(curator, share)
-                chosen = [
-                    _published_choice(curator, level, p, o, labels[p], epsilon)
-                    for p, o in zip(group, options, strict=True)
-                ]
-            else:
-                part = share / len(groups)
-                nodes = NodeSplits(level, np.array(group), options, GiniMass())
-                chosen = curator.choose_splits(nodes, part, f"splits of level {d}").tolist()
-            picks += chosen
-            if d == 1:
-                taken |= level.layout.attribute_of == level.layout.attribute_of[chosen[0]]
-        return picks
-
-    def _published_epsilon(self, curator: CuratorLike, share: Fraction) -> Fraction:
-        return share * curator.budget.total / whole("n_trees", self.n_trees)
-
     def _finish(
-        self, curator: CuratorLike, grower: Grower, counts: NDArray, noise: NDArray
+        self, curator: CuratorLike, trees: Trees, counts: NDArray, noise: NDArray
     ) -> Forest:
-        trees = grower.trees()
         live = splits_worth_keeping(trees, curator.domain, counts)
+        if self.consistent:
+            counts, noise = make_consistent(trees, curator.domain, counts, noise)
         forest = Forest(curator.domain, trees, counts, curator.guarantee, noise, vote="weighted")
-        if self.consistent and not self.as_published:
-            fitted, left = make_consistent(trees, curator.domain, counts, noise)
-            forest = replace(forest, values=fitted, variance=left)
         return collapse(forest, live)
 
 
-def _published_choice(
-    curator: PublishedCurator,
+def _choose(
+    curator: CuratorLike,
     level: SplitCounts,
-    place: int,
+    places: list[int],
     allowed: NDArray[np.bool_],
-    labels: NDArray,
-    epsilon: Fraction,
-) -> int:
-    """The exponential mechanism with Theorem 1's local sensitivity at the noisy size."""
-    table = SplitTables(level).take(curator.exact_counts(level))[place : place + 1]
-    size = max(1, int(table[0, level.layout.bins(int(np.flatnonzero(level.asks[place])[0]))].sum()))
-    gini = split_scores(table, level.layout, GiniMass())[0] / (2**20 * size)
-    noisy = max(1.0, float(labels.sum()))
-    sensitivity = 1 - (noisy / (noisy + 1)) ** 2 - (1 / (noisy + 1)) ** 2
-    options = np.flatnonzero(allowed)
-    pick = curator.published_choice(gini[options].tolist(), 2 * sensitivity / float(epsilon))
-    return int(options[pick])
+    share: Fraction,
+    number: int,
+) -> list[int]:
+    """A candidate for each place. Roots are chosen one after the other, each another attribute."""
+    groups = [[p] for p in places] if number == 1 else [places] if places else []
+    taken = np.zeros(level.layout.n_candidates, dtype=bool)
+    picks: list[int] = []
+    for group in groups:
+        nodes = NodeSplits(level, np.array(group), allowed[group] & ~taken, GiniMass())
+        part = share / len(groups)
+        picks += curator.choose_splits(nodes, part, f"splits of level {number}").tolist()
+        taken |= level.layout.attribute_of == level.layout.attribute_of[picks[-1]]
+    return picks

@@ -110,11 +110,7 @@ class ID3Classifier(PrivateForestClassifier):
             picks = curator.choose_splits(
                 NodeSplits(level, places, allowed[places], by), share, f"splits of level {number}"
             )
-            open_nodes = [
-                child
-                for place, pick in zip(places, picks, strict=True)
-                for child in grower.split(open_nodes[place], int(pick))
-            ]
+            open_nodes = grower.split_all(open_nodes, places, picks)
         trees = grower.trees()
         leaves = curator.noisy_counts(
             LeafCounts(trees, curator.domain), share, "labels in the leaves"

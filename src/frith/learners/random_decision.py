@@ -8,7 +8,7 @@ from frith.curator import CuratorLike, Release
 from frith.forest import Forest
 from frith.forest.trees import Trees
 from frith.growing.pruning import prune_empty
-from frith.growing.random_trees import grow_random_trees, random_tree_height
+from frith.growing.random_trees import grow_random_trees, random_tree_depth
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
 from frith.learners.structured import (
@@ -22,7 +22,7 @@ from frith.learners.structured import (
 class RandomDecisionForestClassifier(StructureFirstClassifier):
     """Random decision trees whose leaves are counted privately (Private-RDT).
 
-    Trees are grown at random from the domain, all leaves at one height; each record is counted in
+    Trees are grown at random from the domain, all leaves at one depth; each record is counted in
     one leaf of every tree; noise is added to every counter, empty ones too. A record is classified
     by the counts of its leaves summed over the trees (Algorithm 3).
 
@@ -35,10 +35,10 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         With delta = 0 the noise is discrete Laplace and the guarantee pure; with delta > 0 it is
         discrete Gaussian, under zCDP. `float("inf")` gives exact counts, without any guarantee.
     n_trees : number of trees
-    height : questions on a path; None takes the paper's rule
+    max_depth : the most splits on a path; None takes the paper's rule
         min(floor(k / 2), floor(log_b n) - 1), at least 1.
     size_share : share of the budget for a noisy number of records
-        Used only where the height rule needs n and the domain does not declare it.
+        Used only where the depth rule needs n and the domain does not declare it.
     random_state : seeds the public tree shapes and nothing else
     as_published : the paper's own form, which uses the exact number of records uncharged
     ledger : path of a ledger file that every fit and update is charged to
@@ -93,7 +93,7 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         epsilon: Any = 1.0,
         delta: Any = 0,
         n_trees: int = 10,
-        height: int | None = None,
+        max_depth: int | None = None,
         size_share: Any = 0.05,
         random_state: Any = None,
         as_published: bool = False,
@@ -104,7 +104,7 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.n_trees = n_trees
-        self.height = height
+        self.max_depth = max_depth
         self.size_share = size_share
         self.random_state = random_state
         self.as_published = as_published
@@ -112,12 +112,12 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         self.n_jobs = n_jobs
 
     def grow(self, curator: CuratorLike) -> Trees:
-        n_trees, height = whole("n_trees", self.n_trees), self.height
-        if height is None:
+        n_trees, max_depth = whole("n_trees", self.n_trees), self.max_depth
+        if max_depth is None:
             n = curator.records(share("size_share", self.size_share))
-            height = random_tree_height(curator.domain, n, n_trees)
+            max_depth = random_tree_depth(curator.domain, n, n_trees)
         rng = structure_rng(self.random_state)
-        return grow_random_trees(curator.domain, n_trees, whole("height", height), rng)
+        return grow_random_trees(curator.domain, n_trees, whole("max_depth", max_depth), rng)
 
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
         """Leaves vote by their counts, summed over the trees (Algorithm 3)."""

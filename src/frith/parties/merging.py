@@ -31,7 +31,7 @@ from frith.domain import Attribute, Domain
 from frith.errors import FrithError
 from frith.forest import Forest
 from frith.forest.trees import Trees
-from frith.growing.oblivious import join_trees
+from frith.growing.builder import join_trees
 from frith.parties.releases import PartyRelease
 from frith.parties.shared_structure import LEARNERS, Structure
 from frith.privacy.guarantee import Guarantee

@@ -90,8 +90,8 @@ def make_structure(
     if learner not in LEARNERS:
         raise ValueError(f"a structure is for {' or '.join(LEARNERS)}, not {learner!r}")
     model = LEARNERS[learner](domain, epsilon=epsilon, **parameters)
-    if domain.records is None and parameters.get("height") is None:
-        raise ValueError("declare the number of records in the domain, or pass a height")
+    if domain.records is None and parameters.get("max_depth") is None:
+        raise ValueError("declare the number of records in the domain, or pass max_depth")
     curator = _curator_of_nobody(domain, Budget.of(epsilon, model.delta))
     return Structure(domain, model.grow(curator), learner)
 

@@ -22,7 +22,7 @@ from frith.cli.remote.desk import (
     result_of,
     say_job,
 )
-from frith.cli.train import Learner, name_height, read_setting
+from frith.cli.train import Learner, read_setting
 
 if TYPE_CHECKING:
     from frith.client import Job, Quote, RemoteDatabase
@@ -32,7 +32,7 @@ How = Annotated[
     typer.Option(help="How to learn.", show_default="forest, or the first that the table allows"),
 ]
 Trees = Annotated[int | None, typer.Option(help="The number of trees.")]
-Height = Annotated[int | None, typer.Option(help="The most questions on a path.")]
+MaxDepth = Annotated[int | None, typer.Option(help="The most splits on a path.")]
 Seed = Annotated[int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")]
 Set = Annotated[
     list[str] | None,
@@ -107,7 +107,7 @@ def train(
     delta: Delta = "0",
     learner: How = None,
     trees: Trees = None,
-    height: Height = None,
+    max_depth: MaxDepth = None,
     seed: Seed = None,
     set_: Set = None,
     no_wait: NoWait = False,
@@ -121,7 +121,7 @@ def train(
     _check(output, no_wait)
     database = connect(ctx)
     how = learner or database.table(table).learner
-    options = _parameters(database, how, trees, height, seed, set_)
+    options = _parameters(trees, max_depth, seed, set_)
     job = database.train(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
     _finish(job, output, no_wait, json)
 
@@ -134,7 +134,7 @@ def dry_run(
     delta: Delta = "0",
     learner: How = None,
     trees: Trees = None,
-    height: Height = None,
+    max_depth: MaxDepth = None,
     seed: Seed = None,
     set_: Set = None,
     no_wait: NoWait = False,
@@ -145,7 +145,7 @@ def dry_run(
         check_output(output)
     database = connect(ctx)
     how = learner or database.table(table).learner
-    options = _parameters(database, how, trees, height, seed, set_)
+    options = _parameters(trees, max_depth, seed, set_)
     job = database.dry_run(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
     if output is None and not no_wait:
         say(result_of(job).forest_.describe())
@@ -195,18 +195,11 @@ def cancel(ctx: typer.Context, id: JobId) -> None:
 
 
 def _parameters(
-    database: RemoteDatabase,
-    learner: str,
-    trees: int | None,
-    height: int | None,
-    seed: int | None,
-    settings: list[str] | None,
+    trees: int | None, max_depth: int | None, seed: int | None, settings: list[str] | None
 ) -> dict[str, Any]:
-    """The options that were given, by the names that the server's learner has for them."""
-    given = {"n_trees": trees, "height": height, "random_state": seed}
+    """The parameters of the learner that were given."""
+    given = {"n_trees": trees, "max_depth": max_depth, "random_state": seed}
     options = {name: value for name, value in given.items() if value is not None}
-    offered = {found.name: found.parameters for found in database.learners()}
-    options = name_height(options, offered.get(learner, ()))
     return options | dict(map(read_setting, settings or ()))
 
 

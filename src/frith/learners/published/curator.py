@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.curator import Curator, Progress, Release
+from frith.curator import Curator, CuratorLike, Progress, Release
 from frith.engines.base import Engine
 from frith.kernels import Question, RecordCount, View, base_of
 from frith.privacy.budget import Budget
@@ -97,3 +97,10 @@ class PublishedCurator:
     def records(self, share: Fraction) -> int:
         """The exact number of records, uncharged."""
         return max(1, int(self.exact_counts(RecordCount())[0]))
+
+
+def published(curator: CuratorLike) -> PublishedCurator:
+    """The curator that a published form needs, or an error: no other one shows exact counts."""
+    if not isinstance(curator, PublishedCurator):
+        raise TypeError("as_published needs a PublishedCurator; call fit, which opens one")
+    return curator
