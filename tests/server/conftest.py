@@ -19,15 +19,17 @@ from starlette.testclient import TestClient
 
 from frith.ledger.book import utc_now
 from frith.ledger.database import Database
-from frith.server import jobs, members, tables
+from frith.server.api.metrics import Requests
 from frith.server.app import make_app
+from frith.server.auth import members
+from frith.server.auth.limits import Crowd
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 from frith.server.context import Context
-from frith.server.limits import Crowd
-from frith.server.metrics import Requests
-from frith.server.policies import Policy
-from frith.server.sample import ANALYST, CURATOR, Sample, fill
+from frith.server.run.sample import ANALYST, CURATOR, Sample, fill
+from frith.server.run.worker import Worker
+from frith.server.schema import Job
 from frith.server.settings import Settings
-from frith.server.worker import Worker
 
 HOST = "http://frith.test"
 BUDGET = "40"
@@ -149,7 +151,7 @@ class House:
 
     def change_job(self, job: str, **fields: Any) -> None:
         with self.database.write() as session:
-            found = session.get(jobs.Job, job)
+            found = session.get(Job, job)
             for name, value in fields.items():
                 setattr(found, name, value)
 

@@ -11,11 +11,12 @@ import pytest
 from frith.learners import BY_NAME
 from frith.ledger import Book
 from frith.ledger.database import StoreError
-from frith.server import jobs, members, tables
-from frith.server.policies import Policy
+from frith.server.auth import members
+from frith.server.budget import export, tables
+from frith.server.budget.policies import Policy
+from frith.server.jobs import lifecycle
 from frith.server.problems import STOPPED
-from frith.server.routes import ledger
-from frith.server.worker import Worker, open_curator
+from frith.server.run.worker import Worker, open_curator
 from tests.server.conftest import BUDGET, Person, refused, said
 from tests.tables import person_domain, small_domain, small_table
 
@@ -413,8 +414,8 @@ def test_cancelling_gives_a_reservation_back(house):
 def test_a_job_that_runs_or_is_done_cannot_be_cancelled(house):
     running = said(house.analyst.ask(house.table), 202)["id"]
     with house.database.write() as session:
-        jobs.take(house.context, session, "w")
-        jobs.start(house.context, session, running, "w", [])
+        lifecycle.take(house.context, session, "w")
+        lifecycle.start(house.context, session, running, "w", [])
     done = house.train(epsilon="0.2")["id"]
     spent = house.spent(house.own)
     assert spent[0] == F("0.3")
@@ -425,9 +426,9 @@ def test_a_job_that_runs_or_is_done_cannot_be_cancelled(house):
 
 def start_job(house, job):
     with house.database.write() as session:
-        taken = jobs.take(house.context, session, house.worker.name)
+        taken = lifecycle.take(house.context, session, house.worker.name)
         assert taken.id == job
-        jobs.start(house.context, session, job, house.worker.name, [])
+        lifecycle.start(house.context, session, job, house.worker.name, [])
 
 
 def test_a_curator_can_stop_a_running_job_and_its_charge_is_kept(house):
@@ -436,8 +437,8 @@ def test_a_curator_can_stop_a_running_job_and_its_charge_is_kept(house):
     stopped = said(house.curator.post(f"/v1/jobs/{job}/cancel"))
     assert (stopped["state"], stopped["problem"]) == ("failed", STOPPED)
     assert house.spent(house.own) == house.spent(house.table) == (F("0.1"), 0)
-    with pytest.raises(jobs.Lost), house.database.write() as session:
-        jobs.finish(house.context, session, job, house.worker.name, {"late": True})
+    with pytest.raises(lifecycle.Lost), house.database.write() as session:
+        lifecycle.finish(house.context, session, job, house.worker.name, {"late": True})
     refused(house.analyst.get(f"/v1/forests/{job}"), "not_ready")
     again = said(house.analyst.ask(house.table), 202)
     assert again["id"] != job
@@ -453,7 +454,7 @@ def test_members_take_turns_and_dry_runs_come_last(house):
 
     def take():
         with house.database.write() as session:
-            found = jobs.take(house.context, session, house.context.new_secret(4))
+            found = lifecycle.take(house.context, session, house.context.new_secret(4))
             return found and found.id
 
     dry = ask(house.analyst, kind="dry-runs", epsilon="0.01")
@@ -898,7 +899,7 @@ def test_an_export_is_whole_and_comes_in_parts(house, monkeypatch):
     whole = house.curator.get("/v1/ledger.csv")
     asked = []
     real = Book.page
-    monkeypatch.setattr(ledger, "_PAGE", 2)
+    monkeypatch.setattr(export, "PAGE", 2)
     monkeypatch.setattr(Book, "page", lambda *a: asked.append(a[1:]) or real(*a))
     monkeypatch.setattr(Book, "entries", None)
     assert house.curator.get("/v1/ledger.csv").text == whole.text

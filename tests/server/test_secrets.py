@@ -14,12 +14,13 @@ import structlog
 from frith.engines.urls import postgres_table
 from frith.errors import FrithError
 from frith.ledger.database import Database, StoreError
-from frith.server import members, sessions, tables
+from frith.server.auth import members, sessions
+from frith.server.auth.oidc import Issuer
+from frith.server.auth.sessions import COOKIE
+from frith.server.budget import tables
 from frith.server.context import Context
 from frith.server.documents import TokenIssued
-from frith.server.logs import set_up_logs
-from frith.server.oidc import Issuer
-from frith.server.sessions import COOKIE
+from frith.server.run.logs import set_up_logs
 from frith.server.settings import Settings
 from tests.server.conftest import said
 

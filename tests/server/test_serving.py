@@ -12,10 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from benchmarks.server_process import ServerProcess, free_port
-from frith.server.crew import Crew
-from frith.server.ending import Ending
+from frith.server.run.pool import Crew
+from frith.server.run.serve import configure, is_exposed, listening
+from frith.server.run.shutdown import Ending
 from frith.server.schema import Job
-from frith.server.serve import configure, is_exposed, listening
 from frith.server.settings import Settings
 from tests.server.conftest import HOST
 

@@ -10,15 +10,16 @@ import pytest
 
 from frith.errors import FormatError, SourceError
 from frith.privacy.budget import Budget
-from frith.server import limits
+from frith.server.auth import limits
+from frith.server.auth.limits import Crowd, Rate
+from frith.server.budget.accounts import most_epsilon
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.policies import Policy
 from frith.server.context import check_name, stamp
-from frith.server.limits import Crowd, Rate
-from frith.server.policies import Policy
+from frith.server.jobs.requests import Asked
 from frith.server.problems import STATUS, Problem
-from frith.server.requests import Asked, read_budget
-from frith.server.serve import address
+from frith.server.run.serve import address
 from frith.server.settings import Settings, load_settings
-from frith.server.spending import most_epsilon
 
 
 class Seconds:

@@ -19,17 +19,17 @@ from frith._version import __version__
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
 from frith.privacy.exact import show
+from frith.server.api import forests, jobs, ledger, members, parties, tables
+from frith.server.api.metrics import Requests
+from frith.server.api.metrics import router as metrics
+from frith.server.auth.caller import PROBLEMS
+from frith.server.auth.limits import BodyLimit, Crowd
+from frith.server.auth.middleware import Door
 from frith.server.context import Context
 from frith.server.documents import Healthy
-from frith.server.door import Door
-from frith.server.limits import BodyLimit, Crowd
-from frith.server.metrics import Requests
-from frith.server.metrics import router as metrics
-from frith.server.pages import add_pages
-from frith.server.pages.errors import is_page, problem_page
 from frith.server.problems import Problem
-from frith.server.routes import forests, jobs, ledger, members, parties, tables
-from frith.server.routes.caller import PROBLEMS
+from frith.server.web import add_pages
+from frith.server.web.errors import is_page, problem_page
 
 log = structlog.get_logger("frith.server")
 SECURITY = {

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from frith.parties.masks import HEX, MAX_NUMBER, MAX_PARTIES, SESSION
+from frith.server.budget.amounts import AMOUNT
 from frith.server.context import NAME
-from frith.server.requests import AMOUNT
 
 Name = Annotated[str, Field(pattern=NAME, max_length=63)]
 Amount = (
