@@ -718,7 +718,7 @@ def test_who_reads_much_has_a_place_until_the_answer_is_sent(house, values, monk
             yield page
             inside.append(list(house.app.state.crowd._inside))
 
-    monkeypatch.setattr(ledger, "_pages", pages)
+    monkeypatch.setattr(export, "_pages", pages)
     monkeypatch.setattr(export, "PAGE", 2)
     for _ in range(2):
         assert house.analyst.get("/v1/ledger.csv").status_code == 200

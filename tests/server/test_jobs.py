@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from frith.client.kinds import JobKind
 from frith.engines.files import FileEngine
 from frith.forest import Forest
 from frith.ledger.database import Database, StoreError
@@ -18,7 +19,7 @@ from frith.server.budget.tables import see
 from frith.server.context import Context
 from frith.server.jobs import history, lifecycle, queue
 from frith.server.jobs.journal import pack, unpack
-from frith.server.jobs.requests import TRAIN, ask_to_train
+from frith.server.jobs.requests import ask_to_train
 from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, FAILED_FREE, Problem
 from frith.server.run.sample import fill
@@ -363,7 +364,7 @@ def accept(context, epsilon, key=None, **parameters):
         member = get_member(session, "ana")
         view = see(session, "nursery", member)
         budget = read_budget(epsilon)
-        asked = ask_to_train(TRAIN, "random-decision", budget, parameters, view.domain)
+        asked = ask_to_train(JobKind.TRAIN, "random-decision", budget, parameters, view.domain)
         return queue.accept(context, session, view, member, asked, key).id
 
 

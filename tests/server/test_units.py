@@ -12,11 +12,11 @@ from frith.errors import FormatError, SourceError
 from frith.privacy.budget import Budget
 from frith.server.auth import limits
 from frith.server.auth.limits import Crowd, Rate
-from frith.server.budget.accounts import most_epsilon
+from frith.server.budget.accounts import largest_epsilon
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import Policy
 from frith.server.context import check_name, stamp
-from frith.server.jobs.requests import Asked
+from frith.server.jobs.requests import JobRequest
 from frith.server.problems import STATUS, Problem
 from frith.server.run.serve import address
 from frith.server.settings import Settings, load_settings
@@ -252,11 +252,13 @@ def test_amounts_are_fractions_of_what_was_written():
 
 
 def test_a_request_is_the_same_text_whoever_writes_it():
-    one = Asked("train", read_budget("0.5"), {"b": 1, "a": {"y": 1, "x": 2}})
-    other = Asked("train", read_budget("1/2"), {"a": {"x": 2, "y": 1}, "b": 1})
+    one = JobRequest("train", read_budget("0.5"), {"b": 1, "a": {"y": 1, "x": 2}})
+    other = JobRequest("train", read_budget("1/2"), {"a": {"x": 2, "y": 1}, "b": 1})
     assert one.hash == other.hash
-    assert Asked.read(one.body) == one
-    assert one.hash != Asked("train", read_budget("0.5"), {"b": 1.0, "a": {"y": 1, "x": 2}}).hash
+    assert JobRequest.read(one.body) == one
+    assert (
+        one.hash != JobRequest("train", read_budget("0.5"), {"b": 1.0, "a": {"y": 1, "x": 2}}).hash
+    )
 
 
 def test_every_problem_has_a_status_of_a_refusal():
@@ -274,7 +276,7 @@ def test_every_problem_has_a_status_of_a_refusal():
 def test_the_most_that_can_be_asked_is_granted_and_a_little_more_is_not(unit, delta, left):
     if unit == "epsilon" and delta != "0":
         return
-    most = most_epsilon(Fraction(left), unit, Fraction(delta))
+    most = largest_epsilon(Fraction(left), unit, Fraction(delta))
     if most is None:  # rho as small as this buys nothing with such a delta
         assert Budget.of("1e-9", delta).cost_in(unit) > Fraction(left)
         return
@@ -284,8 +286,8 @@ def test_the_most_that_can_be_asked_is_granted_and_a_little_more_is_not(unit, de
 
 
 def test_with_nothing_left_nothing_can_be_asked():
-    assert most_epsilon(Fraction(0), "epsilon", Fraction(0)) is None
-    assert most_epsilon(Fraction(0), "rho", Fraction("1e-6")) is None
+    assert largest_epsilon(Fraction(0), "epsilon", Fraction(0)) is None
+    assert largest_epsilon(Fraction(0), "rho", Fraction("1e-6")) is None
 
 
 def test_a_request_has_no_larger_delta_than_its_table():

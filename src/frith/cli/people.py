@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ import typer
 from frith.cli.console import print_rows, say, say_note
 from frith.cli.options import AsJson
 from frith.cli.serve import Config, Place, read_settings
+from frith.client.kinds import Role
 
 if TYPE_CHECKING:
     from frith.server.context import Context
@@ -20,11 +20,6 @@ members = typer.Typer(no_args_is_help=True, help="Curators and analysts of a ser
 tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
 _COLUMNS = ("name", "role", "subject", "disabled")
 Who = Annotated[str, typer.Argument(metavar="NAME", help="A member's name.")]
-
-
-class Role(StrEnum):
-    CURATOR = "curator"
-    ANALYST = "analyst"
 
 
 @members.command("add")

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from frith.server import documents as d
+from frith.client import documents as d
 from frith.server.api.jobs import Limit
-from frith.server.api.ledger import entry_said
 from frith.server.api.tables import Key
 from frith.server.auth.caller import HEAVY, Before, Called, Caller
 from frith.server.budget.amounts import read_budget
@@ -20,25 +19,24 @@ router = APIRouter(tags=["forests"])
 @router.get("/forests")
 def list_forests(
     caller: Called, before: Before = None, limit: Limit = history.PAGE
-) -> list[d.JobSaid]:
+) -> list[d.JobResponse]:
     """Your forests, the newest first, a page at a time."""
     context = caller.context
     with caller.read() as session:
         found = forests.list_forests(context, session, caller.member, before, limit)
-        return [d.JobSaid(**history.describe(context, session, job)) for job in found]
+        return [history.describe(context, session, job) for job in found]
 
 
 @router.get("/forests/{forest}", dependencies=HEAVY)
-def get_forest(forest: str, caller: Called) -> d.ForestSaid:
+def get_forest(forest: str, caller: Called) -> d.ForestResponse:
     """A forest with its guarantee, and your receipt."""
     found = _find(forest, caller)
-    receipt = entry_said(found.receipt)
-    return d.ForestSaid(
+    return d.ForestResponse(
         id=found.id,
         learner=found.learner,
         parameters=found.parameters,
         forest=found.document,
-        receipt=receipt,
+        receipt=found.receipt,
     )
 
 
@@ -83,40 +81,39 @@ def get_onnx(forest: str, caller: Called) -> Response:
 
 
 @router.post("/forests/{forest}/predictions", dependencies=HEAVY)
-def predict(forest: str, asked: d.PredictAsked, caller: Called) -> d.PredictionsSaid:
+def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.PredictionResponse:
     """Labels and probabilities of your own records. Free."""
     loaded = _find(forest, caller).forest()
     labels, probabilities = forests.predict(loaded, asked.records)
-    return d.PredictionsSaid(
+    return d.PredictionResponse(
         labels=labels, classes=list(loaded.domain.label.values), probabilities=probabilities
     )
 
 
 @router.post("/forests/{forest}/quotes")
-def quote(forest: str, asked: d.FurtherQuoteAsked, caller: Called) -> d.QuoteSaid:
+def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
     """What a score of this forest would cost, or an update with a batch. Free."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.read() as session:
-        price = forests.quote(context, session, forest, caller.member, budget, asked.batch)
-        return d.QuoteSaid(**price.to_json())
+        return forests.quote(context, session, forest, caller.member, budget, asked.batch)
 
 
 @router.post("/forests/{forest}/scores", status_code=202)
-def score(forest: str, asked: d.ScoreAsked, caller: Called, key: Key = None) -> d.JobSaid:
+def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for a noisy confusion matrix of this forest on its table. Charged."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
         job = forests.ask(context, session, forest, caller.member, budget, key=key)
-        return d.JobSaid(**history.describe(context, session, job))
+        return history.describe(context, session, job)
 
 
 @router.post("/forests/{forest}/updates", status_code=202)
-def update(forest: str, asked: d.UpdateAsked, caller: Called, key: Key = None) -> d.JobSaid:
+def update(forest: str, asked: d.UpdateRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for this random decision forest with a batch's records added. Charged."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
         job = forests.ask(context, session, forest, caller.member, budget, asked.batch, key)
-        return d.JobSaid(**history.describe(context, session, job))
+        return history.describe(context, session, job)
 
 
 def _find(forest: str, caller: Caller) -> forests.Released:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from frith.ledger import Receipt
-from frith.server import documents as d
+from frith.client import documents as d
 from frith.server.auth.caller import HEAVY, Called
 from frith.server.budget import export
 from frith.server.jobs import verification
@@ -22,9 +21,9 @@ def list_entries(
         int, Query(ge=0, lt=2**63, description="The id of the last entry that you have.")
     ] = 0,
     limit: Annotated[int, Query(ge=1, le=export.PAGE)] = export.PAGE,
-) -> list[d.EntrySaid]:
+) -> list[d.ReceiptDocument]:
     """Reservations, charges and releases, oldest first, a page at a time; fewer than `limit` are the last."""
-    return [d.EntrySaid(**entry.to_json()) for entry in export.page_for(caller, after, limit)]
+    return export.page_for(caller, after, limit)
 
 
 @router.get(
@@ -39,19 +38,15 @@ def export_csv(caller: Called) -> Response:
 
 
 @router.get("/ledger/verification", dependencies=HEAVY)
-def verify(caller: Called) -> d.VerificationSaid:
+def verify(caller: Called) -> d.VerificationResponse:
     """Follow the chain of hashes, and read stored requests again. For curators."""
     caller.must_be_curator()
     with caller.read() as session:
         found = verification.verify(session, caller.context.book(session))
-    return d.VerificationSaid(
+    return d.VerificationResponse(
         entries=found.entries,
         head=found.head,
         holds=found.holds,
         problems=list(found.problems),
         flagged=list(found.flagged),
     )
-
-
-def entry_said(receipt: Receipt | None) -> d.EntrySaid | None:
-    return None if receipt is None else d.EntrySaid(**receipt.to_json())

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header
 
+from frith.client import documents as d
+from frith.client.kinds import JobKind
 from frith.learners import BY_NAME
-from frith.ledger import State
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
-from frith.server import documents as d
 from frith.server.auth.caller import Called, Caller
 from frith.server.budget import accounts, tables
+from frith.server.budget.accounts import account_document
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import read_policy
 from frith.server.jobs import history, queue
-from frith.server.jobs.requests import DRY_RUN, TRAIN, Asked, ask_to_train, parameters_of, summary
+from frith.server.jobs.requests import JobRequest, ask_to_train, parameters_of, summary
 from frith.server.schema import Grant
 
 router = APIRouter(tags=["tables"])
@@ -33,16 +35,16 @@ Key = Annotated[
 
 
 @router.get("/learners")
-def list_learners(caller: Called) -> list[d.LearnerSaid]:
+def list_learners(caller: Called) -> list[d.LearnerInfo]:
     """The learners, and the parameters that a request may set."""
     return [
-        d.LearnerSaid(name=name, summary=summary(name), parameters=parameters_of(name))
+        d.LearnerInfo(name=name, summary=summary(name), parameters=parameters_of(name))
         for name in BY_NAME
     ]
 
 
 @router.get("/tables")
-def list_tables(caller: Called) -> list[d.TableSaid]:
+def list_tables(caller: Called) -> list[d.TableInfo]:
     """The tables that you may ask about."""
     with caller.read() as session:
         views = tables.list_views(session, caller.member)
@@ -50,62 +52,49 @@ def list_tables(caller: Called) -> list[d.TableSaid]:
 
 
 @router.post("/tables", status_code=201)
-def register_table(asked: d.TableAsked, caller: Called) -> d.TableSaid:
+def register_table(asked: d.TableRequest, caller: Called) -> d.TableInfo:
     """Register a table with its reviewed domain and its policy. For curators."""
     caller.must_be_curator()
-    domain, policy = tables.read_domain(asked.domain), read_policy(asked.policy)
-    tables.check_source(asked.source, domain, asked.signed)
-    with caller.write() as session:
-        tables.register(
-            caller.context, session, asked.name, asked.source, domain, policy,
-            title=asked.title, signed=asked.signed, checked=True,
-        )  # fmt: skip
-        return _table(session, tables.see(session, asked.name, caller.member), caller)
+    tables.register_request(caller.context, asked)
+    return get_table(asked.name, caller)
 
 
 @router.get("/tables/{table}")
-def get_table(table: str, caller: Called) -> d.TableSaid:
+def get_table(table: str, caller: Called) -> d.TableInfo:
     """One table: its domain, as far as your grant goes, and its policy."""
     with caller.read() as session:
         return _table(session, tables.see(session, table, caller.member), caller)
 
 
 @router.put("/tables/{table}/policy")
-def set_policy(table: str, asked: d.PolicyAsked, caller: Called) -> d.TableSaid:
+def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInfo:
     """Another policy from now on. For curators."""
     caller.must_be_curator()
     policy = read_policy(asked)
     with caller.write() as session:
         tables.update_policy(caller.context, session, table, policy)
-        return _table(session, tables.see(session, table, caller.member), caller)
+    return get_table(table, caller)
 
 
 @router.post("/tables/{table}/version")
-def raise_version(table: str, caller: Called) -> d.TableSaid:
+def raise_version(table: str, caller: Called) -> d.TableInfo:
     """Say that the records have changed: repeats of earlier requests are new ones. For curators."""
     caller.must_be_curator()
     with caller.write() as session:
         tables.raise_version(session, table)
-        return _table(session, tables.see(session, table, caller.member), caller)
+    return get_table(table, caller)
 
 
 @router.post("/tables/{table}/batches", status_code=201)
-def add_batch(table: str, asked: d.BatchAsked, caller: Called) -> d.TableSaid:
+def add_batch(table: str, asked: d.BatchRequest, caller: Called) -> d.TableInfo:
     """Register further records, for updates of random decision forests. For curators."""
     caller.must_be_curator()
-    with caller.read() as session:
-        found = tables.get_table(session, table)
-    tables.check_source(asked.source, tables.domain_of(found), found.signed)
-    with caller.write() as session:
-        tables.add_batch(
-            caller.context, session, table, asked.name, asked.source,
-            disjoint=asked.disjoint, checked=True,
-        )  # fmt: skip
-        return _table(session, tables.see(session, table, caller.member), caller)
+    tables.add_batch_request(caller.context, table, asked)
+    return get_table(table, caller)
 
 
 @router.get("/tables/{table}/grants")
-def list_grants(table: str, caller: Called) -> list[d.GrantSaid]:
+def list_grants(table: str, caller: Called) -> list[d.Grant]:
     """Who may ask about a table. For curators."""
     caller.must_be_curator()
     with caller.read() as session:
@@ -114,7 +103,7 @@ def list_grants(table: str, caller: Called) -> list[d.GrantSaid]:
 
 
 @router.put("/tables/{table}/grants/{member}")
-def grant(table: str, member: str, asked: d.GrantAsked, caller: Called) -> d.GrantSaid:
+def grant(table: str, member: str, asked: d.GrantRequest, caller: Called) -> d.Grant:
     """Let an analyst ask about a table, or about some of its attributes. For curators."""
     caller.must_be_curator()
     epsilon = None if asked.epsilon is None else show(read_budget(asked.epsilon).epsilon)
@@ -134,111 +123,87 @@ def withdraw(table: str, member: str, caller: Called) -> None:
 
 
 @router.get("/tables/{table}/budget")
-def get_budget(table: str, caller: Called) -> d.BudgetSaid:
+def get_budget(table: str, caller: Called) -> d.BudgetResponse:
     """What you have spent on a table and its batches and what you have left; curators see all."""
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
         whole, own = accounts.states(caller.context, session, view, caller.member.name)
-        said = d.BudgetSaid(
+        own_only = d.BudgetResponse(
             table=table,
-            own=_account(own),
+            own=account_document(own),
             renewal=view.policy.renewal,
             batches=[
                 _batch(session, view, caller, b) for b in tables.list_disjoint(session, table)
             ],
-            whole=None,
-            analysts=None,
         )
-        if caller.member.is_curator:
-            analysts = accounts.analyst_states(caller.context, session, view)
-            said.whole = _account(whole)
-            said.analysts = [_account(state) for state in analysts]
-        return said
+        if not caller.member.is_curator:
+            return own_only
+        analysts = accounts.analyst_states(caller.context, session, view)
+        everybody = [account_document(state) for state in analysts]
+        return own_only.model_copy(update={"whole": account_document(whole), "analysts": everybody})
 
 
 @router.post("/tables/{table}/quotes")
-def quote(table: str, asked: d.ForestAsked, caller: Called) -> d.QuoteSaid:
+def quote(table: str, asked: d.ForestRequest, caller: Called) -> d.Quote:
     """What a forest would cost and what would be left. Free, and from public facts alone."""
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
-        _request(TRAIN, asked, budget, view)
-        price = accounts.quote(caller.context, session, view, caller.member.name, budget)
-        return d.QuoteSaid(**price.to_json())
+        _request(JobKind.TRAIN, asked, budget, view)
+        return accounts.quote(caller.context, session, view, caller.member.name, budget)
 
 
 @router.post("/tables/{table}/forests", status_code=202)
-def train(table: str, asked: d.ForestAsked, caller: Called, key: Key = None) -> d.JobSaid:
+def train(table: str, asked: d.ForestRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for a forest. It is reserved now, charged when it starts, and never given back then."""
-    return _ask_for_forest(TRAIN, table, asked, caller, key)
+    return _ask_for_forest(JobKind.TRAIN, table, asked, caller, key)
 
 
 @router.post("/tables/{table}/dry-runs", status_code=202)
-def dry_run(table: str, asked: d.ForestAsked, caller: Called, key: Key = None) -> d.JobSaid:
+def dry_run(table: str, asked: d.ForestRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Train on synthetic records drawn from the domain alone. Free; tells nothing of the table."""
-    return _ask_for_forest(DRY_RUN, table, asked, caller, key)
+    return _ask_for_forest(JobKind.DRY_RUN, table, asked, caller, key)
 
 
 def _ask_for_forest(
-    kind: str, table: str, asked: d.ForestAsked, caller: Caller, key: str | None
-) -> d.JobSaid:
+    kind: str, table: str, asked: d.ForestRequest, caller: Caller, key: str | None
+) -> d.JobResponse:
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
         request = _request(kind, asked, budget, view)
         job = queue.accept(caller.context, session, view, caller.member, request, key)
-        return d.JobSaid(**history.describe(caller.context, session, job))
+        return history.describe(caller.context, session, job)
 
 
-def _request(kind: str, asked: d.ForestAsked, budget: Budget, view: tables.View) -> Asked:
+def _request(kind: str, asked: d.ForestRequest, budget: Budget, view: tables.View) -> JobRequest:
     learner = asked.learner or view.learner
     request = ask_to_train(kind, learner, budget, asked.parameters, view.domain)
     view.policy.check(learner, budget)
     return request
 
 
-def _table(session: Any, view: tables.View, caller: Caller) -> d.TableSaid:
-    batches = [
-        {"name": b.name, "disjoint": b.disjoint, "created": b.created}
-        for b in tables.list_batches(session, view.name)
-    ]
-    policy = view.policy.to_json()
-    return d.TableSaid(
+def _table(session: Any, view: tables.View, caller: Caller) -> d.TableInfo:
+    return d.TableInfo(
         name=view.name,
         title=view.table.title,
         version=view.table.version,
-        policy=policy,
+        policy=view.policy.to_json(),
         renewal=view.policy.renewal,
         learner=view.learner,
-        domain=view.domain.to_json(),
-        batches=batches,
+        domain=view.domain,
+        batches=[d.Batch.read(b) for b in tables.list_batches(session, view.name)],
         source=tables.masked(view.table.source) if caller.member.is_curator else None,
     )
 
 
-def _grant(given: Grant) -> d.GrantSaid:
+def _grant(given: Grant) -> d.Grant:
     columns = None if given.columns is None else json.loads(given.columns)
-    return d.GrantSaid(
-        table=given.table, member=given.member, columns=columns, epsilon=given.epsilon
-    )
+    epsilon = None if given.epsilon is None else Fraction(given.epsilon)
+    return d.Grant(table=given.table, member=given.member, columns=columns, epsilon=epsilon)
 
 
-def _batch(session: Any, view: tables.View, caller: Caller, batch: str) -> d.BatchBudgetSaid:
+def _batch(session: Any, view: tables.View, caller: Caller, batch: str) -> d.BatchBudget:
     whole, own = accounts.states(caller.context, session, view, caller.member.name, batch)
-    shown = _account(whole) if caller.member.is_curator else None
-    return d.BatchBudgetSaid(batch=batch, own=_account(own), whole=shown)
-
-
-def _account(state: State) -> d.AccountSaid:
-    return d.AccountSaid(
-        name=state.name,
-        unit=state.unit,
-        epsilon=show(state.budget.epsilon),
-        delta=show(state.budget.delta),
-        neighbors=state.neighbors,
-        total=show(state.total),
-        spent=show(state.spent),
-        held=show(state.held),
-        left=show(state.remaining),
-        left_epsilon=accounts.in_epsilon(state.remaining, state.unit, state.budget.delta),
-    )
+    shown = account_document(whole) if caller.member.is_curator else None
+    return d.BatchBudget(batch=batch, own=account_document(own), whole=shown)

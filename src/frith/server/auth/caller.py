@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from frith.server.context import NAME, Context
-from frith.server.documents import ProblemSaid
+from frith.client.documents import NAME, ProblemResponse
+from frith.server.context import Context
 from frith.server.problems import BUSY, STATUS, curators_only
 from frith.server.schema import Member
 
@@ -46,7 +46,7 @@ _RETRY_AFTER = {
     "schema": {"type": "integer", "minimum": 1},
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemSaid, "description": "Refused"}
+    status: {"model": ProblemResponse, "description": "Refused"}
     | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in BUSY else {})
     for status in set(STATUS.values())
 }

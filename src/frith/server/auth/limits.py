@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from frith.client.kinds import ProblemCode
 from frith.server.problems import Problem
 from frith.server.settings import Settings
 
@@ -63,7 +64,9 @@ class Crowd:
         until = time.monotonic() + self._patience
         while not self._has_place(caller):
             if time.monotonic() > until:
-                raise Problem("unavailable", "the server is busy; wait a few seconds", wait=3)
+                raise Problem(
+                    ProblemCode.UNAVAILABLE, "the server is busy; wait a few seconds", wait=3
+                )
             await asyncio.sleep(_LOOK_SECONDS)
         self._inside.append(caller)
         try:
@@ -90,14 +93,14 @@ class BodyLimit:
             async with asyncio.timeout(self._settings.body_seconds):
                 body = await self._read(scope, receive)
         except TimeoutError:
-            raise Problem("slow", "the body took too long to arrive") from None
+            raise Problem(ProblemCode.SLOW, "the body took too long to arrive") from None
         if body is None:
             return
         await self._app(scope, _replayed(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         most = self._settings.body_bytes
-        too_large = Problem("too_large", f"a body has at most {most:,} bytes")
+        too_large = Problem(ProblemCode.TOO_LARGE, f"a body has at most {most:,} bytes")
         stated = dict(scope["headers"]).get(b"content-length", b"0")
         if stated.isdigit() and (len(stated) > 18 or int(stated) > most):
             raise too_large

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import ProblemCode, Role
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, not_found, unauthorized
 from frith.server.schema import BrowserSession, Member, Token
 
-ROLES = ("curator", "analyst")
 _PREFIX = "frith"
 _HELD = (
     select(Token, Member)
@@ -38,12 +38,12 @@ def add_member(
     context: Context, session: Session, name: str, role: str, subject: str | None = None
 ) -> Member:
     check_name("member", name)
-    if role not in ROLES:
-        raise Problem("invalid", "a member's role is curator or analyst")
+    if role not in set(Role):
+        raise Problem(ProblemCode.INVALID, "a member's role is curator or analyst")
     if session.get(Member, name) is not None:
-        raise Problem("conflict", f"there is already a member {name!r}")
+        raise Problem(ProblemCode.CONFLICT, f"there is already a member {name!r}")
     if subject is not None and find_subject(session, subject) is not None:
-        raise Problem("conflict", "another member has this OIDC subject")
+        raise Problem(ProblemCode.CONFLICT, "another member has this OIDC subject")
     member = Member(name=name, role=role, subject=subject, created=context.now())
     session.add(member)
     session.flush()
@@ -53,7 +53,7 @@ def add_member(
 def get_member(session: Session, name: str) -> Member:
     member = session.get(Member, name)
     if member is None:
-        raise Problem("not_found", "there is no such member")
+        raise Problem(ProblemCode.NOT_FOUND, "there is no such member")
     return member
 
 
@@ -72,7 +72,7 @@ def set_disabled(
     """Shut a member out at once, whatever they sign in with, or let them in again with new tokens."""
     member = get_member(session, name)
     if by is not None and by.name == name:
-        raise Problem("conflict", "nobody can disable themselves; ask another curator")
+        raise Problem(ProblemCode.CONFLICT, "nobody can disable themselves; ask another curator")
     if disabled and member.disabled is None:
         member.disabled = context.now()
         for token in list_tokens(session, name):
@@ -92,12 +92,12 @@ def issue_token(
 ) -> Issued:
     """A new token for a member, valid for some days; analysts make theirs for no longer than usual."""
     if get_member(session, member).disabled is not None:
-        raise Problem("conflict", f"{member} is disabled; enable them first")
+        raise Problem(ProblemCode.CONFLICT, f"{member} is disabled; enable them first")
     usual = context.settings.token_days
     days = usual if days is None else days
     most = usual if by is not None and not by.is_curator else 3650
     if not 1 <= days <= most:
-        raise Problem("invalid", f"a token is valid for 1 to {most} days")
+        raise Problem(ProblemCode.INVALID, f"a token is valid for 1 to {most} days")
     secret = context.new_secret(32)
     token = Token(
         id=context.new_secret(6),

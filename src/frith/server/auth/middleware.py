@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from frith.client.kinds import ProblemCode
 from frith.server.auth.limits import Rate
 from frith.server.auth.members import check_token, find_subject, hashed
 from frith.server.auth.oidc import Issuer
@@ -52,22 +53,22 @@ class Door:
             try:
                 signed_in = await run_in_threadpool(self._check_cookie, scope)
             except Problem as problem:
-                if problem.code != "unauthorized":
+                if problem.code != ProblemCode.UNAUTHORIZED:
                     raise
                 await _to_sign_in(scope)(scope, receive, send)
                 return
             member = signed_in.member
         if not self._requests.add(member.name):
-            raise Problem("too_many", "too many requests; wait a second", wait=1)
+            raise Problem(ProblemCode.TOO_MANY, "too many requests; wait a second", wait=1)
         if "\0" in scope["path"]:  # no name has one, and PostgreSQL would stumble over it
-            raise Problem("not_found", "there is nothing here")
+            raise Problem(ProblemCode.NOT_FOUND, "there is nothing here")
         scope.setdefault("state", {}).update(member=member, signed_in=signed_in, door=self)
         await self._app(scope, receive, send)
 
     def allow_guess(self, address: str, secret: str) -> None:
         """Turn away an address with too many wrong tokens, unless this one was right before."""
         if hashed(address + secret) not in self._known and self._failures.is_full(address):
-            raise Problem("too_many", "too many wrong tokens; wait a minute", wait=60)
+            raise Problem(ProblemCode.TOO_MANY, "too many wrong tokens; wait a minute", wait=60)
 
     def count_guess(self, address: str, secret: str, *, right: bool) -> None:
         if not right:

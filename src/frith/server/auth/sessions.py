@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import ProblemCode
 from frith.server.auth.members import check_token, hashed, is_valid
 from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
@@ -63,4 +64,6 @@ def sign_out(session: Session, cookie: str) -> None:
 def check_csrf(signed_in: SignedIn, given: str) -> None:
     """A form that another site made does not know the session's text."""
     if not hmac.compare_digest(signed_in.csrf.encode(), given.encode()):
-        raise Problem("forbidden", "the form has expired; go back, reload the page and try again")
+        raise Problem(
+            ProblemCode.FORBIDDEN, "the form has expired; go back, reload the page and try again"
+        )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy.orm import Session
 
+from frith.client.documents import Account, Quote
+from frith.client.kinds import ProblemCode
 from frith.ledger import Book, Receipt, State
 from frith.privacy.budget import Budget
 from frith.privacy.composition import epsilon_of
@@ -36,32 +37,6 @@ class Spendable(Protocol):
     def cap(self) -> str | None: ...
     @property
     def neighbors(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Quote:
-    """What a request would cost, and what would be left; from public facts alone."""
-
-    unit: str
-    cost: Fraction
-    left: Fraction
-    delta: Fraction
-    refusal: str | None = None
-
-    @property
-    def left_after(self) -> Fraction:
-        return self.left - self.cost if self.refusal is None else self.left
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "unit": self.unit,
-            "cost": show(self.cost),
-            "left": show(self.left),
-            "left_after": show(self.left_after),
-            "left_after_epsilon": in_epsilon(self.left_after, self.unit, self.delta),
-            "granted": self.refusal is None,
-            "refusal": self.refusal,
-        }
 
 
 def account_of(context: Context, table: Spendable, batch: str | None = None) -> str:
@@ -159,25 +134,50 @@ def quote(
     refusal = None
     if cost > left:
         whose = "you have" if own.remaining <= whole.remaining else "the table has"
-        most = most_epsilon(left, whole.unit, request.delta)
+        largest = largest_epsilon(left, whole.unit, request.delta)
         refusal = (
             f"{whose} {whole.unit} {_short(left)} left and this asks for {_short(cost)}; "
-            f"ask for at most epsilon {most}, or have the curator raise the budget"
-            if most is not None
+            f"ask for at most epsilon {largest}, or have the curator raise the budget"
+            if largest is not None
             else f"{whose} no budget left on this table; the curator can raise it"
         )
     shown = own.remaining if refusal is None else left  # what the refusal says is what is left
-    return Quote(whole.unit, cost, shown, delta, refusal)
+    after = shown - cost if refusal is None else shown
+    return Quote(
+        unit=whole.unit,
+        cost=cost,
+        left=shown,
+        left_after=after,
+        left_after_epsilon=in_epsilon(after, whole.unit, delta),
+        granted=refusal is None,
+        refusal=refusal,
+    )
+
+
+def account_document(state: State) -> Account:
+    """An account as the API shows it."""
+    return Account(
+        name=state.name,
+        unit=state.unit,
+        epsilon=Fraction(state.budget.epsilon),
+        delta=state.budget.delta,
+        neighbors=state.neighbors,
+        total=state.total,
+        spent=state.spent,
+        held=state.held,
+        left=state.remaining,
+        left_epsilon=in_epsilon(state.remaining, state.unit, state.budget.delta),
+    )
 
 
 def require(quote: Quote) -> None:
     """Refuse a request that its quote does not grant."""
     if quote.refusal is not None:
         left, cost = show(quote.left), show(quote.cost)
-        raise Problem("over_budget", quote.refusal, left=left, cost=cost, unit=quote.unit)
+        raise Problem(ProblemCode.OVER_BUDGET, quote.refusal, left=left, cost=cost, unit=quote.unit)
 
 
-def most_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
+def largest_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
     """The largest epsilon of four figures that a request with this delta may have; None for none."""
     if unit == "epsilon" or not left:
         guess = float(left)
@@ -186,13 +186,13 @@ def most_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
     if guess <= 0:
         return None
     step = Fraction(10) ** (math.floor(math.log10(guess)) - 3)
-    most = math.floor(Fraction(guess) / step) * step
+    largest = math.floor(Fraction(guess) / step) * step
     try:
-        while Budget.of(most, delta).cost_in(unit) > left:
-            most -= step
+        while Budget.of(largest, delta).cost_in(unit) > left:
+            largest -= step
     except ValueError:  # what is left buys no budget
         return None
-    return f"{float(most):.4g}"
+    return f"{float(largest):.4g}"
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
@@ -229,7 +229,7 @@ def _check_neighbors(state: State, table: Spendable) -> None:
     if state.neighbors not in (None, table.neighbors):
         assert state.neighbors is not None
         raise Problem(
-            "conflict",
+            ProblemCode.CONFLICT,
             f"the account {state.name!r} is for {unit_of(state.neighbors)} and the table's domain for "
             f"{unit_of(table.neighbors)}, and their amounts do not add; the curator can register the "
             "table under another name, which has an account of its own; nothing was charged",

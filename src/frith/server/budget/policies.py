@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from frith.client.documents import POLICY_AMOUNTS, PolicyRequest
+from frith.client.kinds import ProblemCode
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
-from frith.server import documents as d
 from frith.server.budget.amounts import read_budget
 from frith.server.problems import Problem
 
@@ -42,20 +43,20 @@ class Policy:
     def __post_init__(self) -> None:
         budget = self.budget
         if budget.is_exact:
-            raise Problem("invalid", "a table's epsilon must be finite")
+            raise Problem(ProblemCode.INVALID, "a table's epsilon must be finite")
         for name in _CAPS:
             value = getattr(self, name)
             if value is not None and not 0 < exact(value) <= budget.epsilon:
                 raise Problem(
-                    "invalid",
+                    ProblemCode.INVALID,
                     f"{name} is {value} and must be above 0 and at most the table's epsilon, "
                     f"{self.epsilon}; set {name}",
                 )
         unknown = [name for name in self.learners if name not in BY_NAME]
         if unknown or not self.learners:
-            raise Problem("invalid", f"learners are some of {', '.join(BY_NAME)}")
+            raise Problem(ProblemCode.INVALID, f"learners are some of {', '.join(BY_NAME)}")
         if self.renewal_days is not None and not 1 <= self.renewal_days <= 36500:
-            raise Problem("invalid", "renewal_days must be from 1 to 36500")
+            raise Problem(ProblemCode.INVALID, "renewal_days must be from 1 to 36500")
 
     @property
     def budget(self) -> Budget:
@@ -68,21 +69,29 @@ class Policy:
     def check(self, learner: str | None, request: Budget) -> None:
         """Refuse what the policy does not allow, whatever is left of the budget."""
         if learner is not None and learner not in self.learners:
-            raise Problem("invalid", f"this table allows the learners {', '.join(self.learners)}")
+            raise Problem(
+                ProblemCode.INVALID, f"this table allows the learners {', '.join(self.learners)}"
+            )
         if request.is_exact:
-            raise Problem("invalid", "epsilon must be finite")
+            raise Problem(ProblemCode.INVALID, "epsilon must be finite")
         if request.delta and not self.budget.delta:
-            raise Problem("invalid", "this table's budget is pure epsilon: ask with delta = 0")
+            raise Problem(
+                ProblemCode.INVALID, "this table's budget is pure epsilon: ask with delta = 0"
+            )
         if request.delta > self.budget.delta:
             raise Problem(
-                "invalid", f"a request on this table may ask for at most delta {self.delta}"
+                ProblemCode.INVALID,
+                f"a request on this table may ask for at most delta {self.delta}",
             )
-        most, least = self.request_epsilon, exact(self.least_epsilon)
-        if most is not None and request.epsilon > exact(most):
-            raise Problem("invalid", f"a request on this table may ask for at most epsilon {most}")
+        largest, least = self.request_epsilon, exact(self.least_epsilon)
+        if largest is not None and request.epsilon > exact(largest):
+            raise Problem(
+                ProblemCode.INVALID,
+                f"a request on this table may ask for at most epsilon {largest}",
+            )
         if request.epsilon < least:
             raise Problem(
-                "invalid",
+                ProblemCode.INVALID,
                 f"a request on this table asks for at least epsilon {self.least_epsilon}, and this "
                 f"for {float(request.epsilon):.6g}",
             )
@@ -114,18 +123,14 @@ class Policy:
         return cls(**data | {"least_epsilon": least, "learners": tuple(data["learners"])})
 
 
-def read_policy(asked: d.PolicyAsked) -> Policy:
-    """Amounts in their shortest exact spelling."""
-    read_budget(asked.epsilon, asked.delta)
-    data = asked.model_dump(exclude_none=True)
-    for name in ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon"):
-        if name in data:
-            amounts = (data[name], 0) if name != "delta" else (1, data[name])
-            budget = read_budget(*amounts)
-            data[name] = show(budget.epsilon if name != "delta" else budget.delta)
+def read_policy(request: PolicyRequest) -> Policy:
+    """The policy that a curator asks for, its amounts in their shortest exact spelling."""
+    read_budget(request.epsilon, request.delta)
+    data = request.model_dump(exclude_none=True)
+    for name in set(POLICY_AMOUNTS) & set(data):
+        is_delta = name == "delta"
+        budget = read_budget(1, data[name]) if is_delta else read_budget(data[name])
+        data[name] = show(budget.delta if is_delta else budget.epsilon)
     if "learners" in data:
         data["learners"] = tuple(data["learners"])
-    try:
-        return Policy(**data)
-    except ValueError as error:
-        raise Problem("invalid", str(error)) from None
+    return Policy(**data)

@@ -15,6 +15,8 @@ from urllib.parse import unquote
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
 
+from frith.client.documents import BatchRequest, TableRequest
+from frith.client.kinds import ProblemCode
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.sql import ONE_RECORD
@@ -22,7 +24,7 @@ from frith.errors import DomainError, FormatError, FrithError
 from frith.privacy.neighbors import neighbors_of
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import open_accounts, set_budgets
-from frith.server.budget.policies import Policy
+from frith.server.budget.policies import Policy, read_policy
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
@@ -72,7 +74,9 @@ class View:
     def check_reach(self, attributes: Sequence[str]) -> None:
         """Refuse what needs attributes that the grant does not give, perhaps not any more."""
         if not set(attributes) <= set(self.domain.names):
-            raise Problem("forbidden", "your grant does not reach every attribute of this forest")
+            raise Problem(
+                ProblemCode.FORBIDDEN, "your grant does not reach every attribute of this forest"
+            )
 
 
 def register(
@@ -95,7 +99,9 @@ def register(
     """
     check_name("table", name)
     if session.get(RegisteredTable, name) is not None:
-        raise Problem("conflict", f"there is already a table {name!r}; raise its version instead")
+        raise Problem(
+            ProblemCode.CONFLICT, f"there is already a table {name!r}; raise its version instead"
+        )
     if not checked:
         check_source(source, domain, signed)
     policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
@@ -115,28 +121,39 @@ def register(
     return table
 
 
+def register_request(context: Context, request: TableRequest) -> None:
+    """Register what a curator asks for; its source is opened before the transaction."""
+    domain, policy = read_domain(request.domain), read_policy(request.policy)
+    check_source(request.source, domain, request.signed)
+    with context.database.write() as session:
+        register(
+            context, session, request.name, request.source, domain, policy,
+            title=request.title, signed=request.signed, checked=True,
+        )  # fmt: skip
+
+
 def check_source(source: str, domain: Domain, signed: bool) -> None:
     """Names and types of the columns, and the curator's word where one is needed."""
     if domain.learned:
         raise Problem(
-            "invalid",
+            ProblemCode.INVALID,
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
     plain = _VARIABLE.sub("", source)
     if masked(plain) != plain:
         raise Problem(
-            "invalid",
+            ProblemCode.INVALID,
             "the source has a password in it, which would be stored; put it into a variable of the "
             "server's environment and write ${NAME} in its place",
         )
     try:
         engine = open_source(source, domain)
     except FrithError as error:
-        raise Problem("invalid", _with_names(str(error), source)) from None
+        raise Problem(ProblemCode.INVALID, _with_names(str(error), source)) from None
     rows = [a for a in engine.assumptions if ONE_RECORD in a]
     getattr(engine, "close", lambda: None)()
     if rows and not signed:
-        raise Problem("invalid", f"sign that {rows[0]}: this source is not a plain table")
+        raise Problem(ProblemCode.INVALID, f"sign that {rows[0]}: this source is not a plain table")
 
 
 def open_source(source: str, domain: Domain) -> Engine:
@@ -173,9 +190,9 @@ def read_domain(text: str) -> Domain:
             return Domain.from_json(json.loads(text))
         return Domain.from_toml(text)
     except (DomainError, FormatError) as error:
-        raise Problem("invalid", str(error)) from None
+        raise Problem(ProblemCode.INVALID, str(error)) from None
     except (ValueError, RecursionError):
-        raise Problem("invalid", "the domain is neither TOML nor JSON") from None
+        raise Problem(ProblemCode.INVALID, "the domain is neither TOML nor JSON") from None
 
 
 def update_policy(context: Context, session: Session, name: str, policy: Policy) -> None:
@@ -183,7 +200,9 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
     table = get_table(session, name)
     old = policy_of(table)
     if (policy.budget.delta, policy.renewal_days) != (old.budget.delta, old.renewal_days):
-        raise Problem("conflict", "delta and renewal are fixed when a table is registered")
+        raise Problem(
+            ProblemCode.CONFLICT, "delta and renewal are fixed when a table is registered"
+        )
     policy = replace(policy, renewal_start=old.renewal_start)
     table.policy = json.dumps(policy.to_json())
     view = View(table, domain_of(table), policy)
@@ -215,13 +234,25 @@ def add_batch(
     found = get_table(session, table)
     check_name("batch", name)
     if session.get(Batch, (table, name)) is not None:
-        raise Problem("conflict", f"the table already has a batch {name!r}")
+        raise Problem(ProblemCode.CONFLICT, f"the table already has a batch {name!r}")
     if not checked:
         check_source(source, domain_of(found), found.signed)
     batch = Batch(table=table, name=name, source=source, disjoint=disjoint, created=context.now())
     session.add(batch)
     session.flush()
     return batch
+
+
+def add_batch_request(context: Context, table: str, request: BatchRequest) -> None:
+    """Add the batch that a curator asks for; its source is opened before the transaction."""
+    with context.database.read() as session:
+        found = get_table(session, table)
+    check_source(request.source, domain_of(found), found.signed)
+    with context.database.write() as session:
+        add_batch(
+            context, session, table, request.name, request.source,
+            disjoint=request.disjoint, checked=True,
+        )  # fmt: skip
 
 
 def list_batches(session: Session, table: str) -> list[Batch]:
@@ -245,12 +276,12 @@ def grant(
     """Let an analyst ask about a table, or change what an earlier grant lets them."""
     found = get_table(session, table)
     if get_member(session, member).is_curator:
-        raise Problem("invalid", "curators need no grant")
+        raise Problem(ProblemCode.INVALID, "curators need no grant")
     domain, policy = domain_of(found), policy_of(found)
     if columns is not None:
         view_of(domain, columns)
     if epsilon is not None and policy.analyst_budget(epsilon).epsilon > policy.budget.epsilon:
-        raise Problem("invalid", "an analyst's cap is at most the table's epsilon")
+        raise Problem(ProblemCode.INVALID, "an analyst's cap is at most the table's epsilon")
     given = session.get(Grant, (table, member)) or Grant(table=table, member=member)
     given.columns = None if columns is None else json.dumps(columns)
     given.epsilon, given.created = epsilon, context.now()
@@ -265,7 +296,7 @@ def withdraw(session: Session, table: str, member: str) -> None:
     """End a grant; what was spent under it stays spent."""
     given = session.get(Grant, (table, member))
     if given is None:
-        raise Problem("not_found", "there is no such grant")
+        raise Problem(ProblemCode.NOT_FOUND, "there is no such grant")
     session.delete(given)
 
 
@@ -319,7 +350,7 @@ def view_of(domain: Domain, columns: list[str]) -> Domain:
     try:
         return domain.view(columns)
     except DomainError as error:
-        raise Problem("invalid", str(error)) from None
+        raise Problem(ProblemCode.INVALID, str(error)) from None
 
 
 def _view(table: RegisteredTable, given: Grant | None) -> View:

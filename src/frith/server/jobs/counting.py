@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.curator import Curator, noise_of
 from frith.domain import Domain
 from frith.kernels import Question
@@ -19,8 +20,7 @@ from frith.parties.questions import question_from_json, question_to_json
 from frith.parties.structure import read_json
 from frith.privacy.budget import Budget
 from frith.privacy.window import check_question
-from frith.server.jobs import history
-from frith.server.jobs.requests import COUNT, TIMING, Asked
+from frith.server.jobs.requests import TIMING, JobRequest
 from frith.server.problems import Problem
 from frith.server.schema import Job
 from frith.server.settings import Settings
@@ -39,7 +39,7 @@ def load_keys(settings: Settings) -> Keys | None:
         return Keys.load(data["party"], data["secret"], data["peers"])
     except (OSError, KeyError, TypeError, ValueError):
         raise Problem(
-            "unavailable", "the server cannot read its party keys; ask the curator"
+            ProblemCode.UNAVAILABLE, "the server cannot read its party keys; ask the curator"
         ) from None
 
 
@@ -50,10 +50,12 @@ def ask_to_count(
     round: dict[str, Any] | None,
     budget: Budget,
     domain: Domain,
-) -> Asked:
+) -> JobRequest:
     """A question that can be answered, checked before anything is reserved."""
     if fingerprint != domain.fingerprint:
-        raise Problem("conflict", "this table has another domain than the one asked about")
+        raise Problem(
+            ProblemCode.CONFLICT, "this table has another domain than the one asked about"
+        )
     try:
         kernel = question_from_json(question, domain, _MOST_CELLS)
         plain = question_to_json(kernel)
@@ -61,14 +63,14 @@ def ask_to_count(
             raise ValueError("the question says more than it asks")
         told = None if round is None else Round.from_json(round).to_json()
         details = {"question": plain, "columns": list(domain.names), "round": told}
-        asked = Asked(COUNT, budget, details)
+        asked = JobRequest(JobKind.COUNT, budget, details)
         noise = noise_of(kernel, domain, budget.total, budget.unit)
         check_question(budget.total, budget.unit, noise.scale, _PURPOSE)
         masking = _masking(asked, settings)
         if masking is not None:
             masking.check(kernel, domain, budget, _WHOLE)
     except ValueError as error:
-        raise Problem("invalid", str(error)) from None
+        raise Problem(ProblemCode.INVALID, str(error)) from None
     return asked
 
 
@@ -77,23 +79,23 @@ def check_round(session: Session, job: Job) -> None:
 
     Both would be under one mask: their difference would be bare but for a share of the noise.
     """
-    round = Asked.read(job.body).details["round"]
+    round = JobRequest.read(job.body).details["round"]
     if round is None:
         return
     text = json.dumps(round, sort_keys=True)
     others = select(Job).where(
-        Job.kind == COUNT,
+        Job.kind == JobKind.COUNT,
         Job.id != job.id,
-        Job.state.in_((history.QUEUED, history.RUNNING, history.DONE)),
+        Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
         Job.body.contains(text, autoescape=True),
     )
     for other in session.scalars(others):
         is_same = job.release is not None and other.release == job.release
-        if Asked.read(other.body).details["round"] == round and not is_same:
-            raise Problem("conflict", "this round was asked before; make another attempt")
+        if JobRequest.read(other.body).details["round"] == round and not is_same:
+            raise Problem(ProblemCode.CONFLICT, "this round was asked before; make another attempt")
 
 
-def count(asked: Asked, curator: Curator, settings: Settings) -> dict[str, Any]:
+def count(asked: JobRequest, curator: Curator, settings: Settings) -> dict[str, Any]:
     """The answer, with what it belongs to and what it promises."""
     kernel, masking = _kernel(asked, curator.domain), _masking(asked, settings)
     share = curator.remaining_share
@@ -108,11 +110,11 @@ def count(asked: Asked, curator: Curator, settings: Settings) -> dict[str, Any]:
     return said | {"guarantee": curator.guarantee.assuming(TIMING).to_json()}
 
 
-def _kernel(asked: Asked, domain: Domain) -> Question:
+def _kernel(asked: JobRequest, domain: Domain) -> Question:
     return question_from_json(asked.details["question"], domain)
 
 
-def _masking(asked: Asked, settings: Settings) -> PairMasks | None:
+def _masking(asked: JobRequest, settings: Settings) -> PairMasks | None:
     """One's side of a round, held to what all parties must see alike."""
     said = asked.details["round"]
     if said is None:

@@ -10,16 +10,17 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from frith.client.documents import Quote
+from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.domain import Domain
 from frith.forest import Forest
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server.budget import accounts
-from frith.server.budget.accounts import Quote
 from frith.server.budget.tables import View, see
 from frith.server.context import Context, check_name
 from frith.server.jobs import history, lifecycle, queue
-from frith.server.jobs.requests import DRY_RUN, SCORE, TRAIN, UPDATE, Asked
+from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, not_found
 from frith.server.schema import Batch, Job, Member
 
@@ -40,7 +41,7 @@ class Released:
 
     @property
     def is_dry(self) -> bool:
-        return self.job.kind == DRY_RUN
+        return self.job.kind == JobKind.DRY_RUN
 
     @property
     def domain(self) -> Domain:
@@ -54,7 +55,8 @@ class Released:
         forest = self.forest()
         if tree is not None and tree >= forest.trees.n_trees:
             raise Problem(
-                "not_found", f"the forest has {forest.trees.n_trees} trees, counted from 0"
+                ProblemCode.NOT_FOUND,
+                f"the forest has {forest.trees.n_trees} trees, counted from 0",
             )
         return str(forest.draw(tree=tree))
 
@@ -63,7 +65,7 @@ class Released:
             model = self.forest().to_onnx()
         except ImportError:
             raise Problem(
-                "not_offered",
+                ProblemCode.NOT_OFFERED,
                 "this server does not export to ONNX; take the forest as JSON and call its "
                 "to_onnx(), or ask the curator to install frith[onnx]",
             ) from None
@@ -73,7 +75,7 @@ class Released:
 def find_forest(context: Context, session: Session, forest: str, member: Member) -> Released:
     """A forest by the job that made it."""
     job = history.find_job(session, forest, member)
-    if job.kind not in (TRAIN, UPDATE, DRY_RUN):
+    if job.kind not in (JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN):
         raise not_found("forest")
     document = history.released(context, session, job)
     receipt = history.own_receipt(context, session, job)
@@ -82,18 +84,21 @@ def find_forest(context: Context, session: Session, forest: str, member: Member)
 
 
 def list_forests(
-    context: Context, session: Session, member: Member, before: str | None, most: int
+    context: Context, session: Session, member: Member, before: str | None, limit: int
 ) -> list[Job]:
-    """At most so many of the member's forests, the newest first; what is not shown yet is not there."""
-    done = (Job.kind.in_((TRAIN, UPDATE, DRY_RUN)), Job.state == history.DONE)
+    """At most `limit` of the member's forests, the newest first, of those that are shown already."""
+    done = (
+        Job.kind.in_((JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN)),
+        Job.state == JobState.DONE,
+    )
     found: list[Job] = []
-    while len(found) < most:
-        page = history.list_jobs(session, member, *done, before=before, most=most)
+    while len(found) < limit:
+        page = history.list_jobs(session, member, *done, before=before, limit=limit)
         found += [job for job in page if not history.is_held_back(context, job)]
-        if len(page) < most:
+        if len(page) < limit:
             break
         before = page[-1].id
-    return found[:most]
+    return found[:limit]
 
 
 def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
@@ -101,7 +106,7 @@ def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
     assert forest.release is not None
     query = (
         select(Job)
-        .where(Job.member == forest.member, Job.kind == SCORE, Job.state == history.DONE)
+        .where(Job.member == forest.member, Job.kind == JobKind.SCORE, Job.state == JobState.DONE)
         .where(Job.body.contains(forest.release, autoescape=True))
         .order_by(Job.created, Job.id)
     )
@@ -109,15 +114,17 @@ def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
         job
         for job in session.scalars(query)
         if not history.is_held_back(context, job)
-        and Asked.read(job.body).details["forest"] == forest.release
+        and JobRequest.read(job.body).details["forest"] == forest.release
     ]
 
 
 def forest_of_score(session: Session, score: Job) -> Job | None:
     """The job that made the forest which a score is about."""
-    release = Asked.read(score.body).details["forest"]
+    release = JobRequest.read(score.body).details["forest"]
     query = select(Job).where(Job.member == score.member, Job.release == release)
-    return session.scalars(query.where(Job.kind != SCORE).order_by(Job.created.desc())).first()
+    return session.scalars(
+        query.where(Job.kind != JobKind.SCORE).order_by(Job.created.desc())
+    ).first()
 
 
 def ask(
@@ -153,7 +160,7 @@ def quote(
 
 def ask_about(
     session: Session, found: Released, view: View, budget: Budget, batch: str | None
-) -> tuple[Asked, str | None]:
+) -> tuple[JobRequest, str | None]:
     """A score, or an update with a batch, and the batch if it has accounts of its own.
 
     The grant must still reach the forest's attributes.
@@ -161,25 +168,27 @@ def ask_about(
     view.check_reach(found.domain.names)
     if batch is None:
         view.policy.check(None, budget)
-        return Asked(SCORE, budget, {"forest": found.job.release}), None
+        return JobRequest(JobKind.SCORE, budget, {"forest": found.job.release}), None
     if found.learner != "random-decision" or found.is_dry:
-        raise Problem("invalid", "only a random-decision forest can be updated; train one first")
+        raise Problem(
+            ProblemCode.INVALID, "only a random-decision forest can be updated; train one first"
+        )
     further = session.get(Batch, (view.name, check_name("batch", batch)))
     if further is None:
-        raise Problem("not_found", "the table has no such batch")
+        raise Problem(ProblemCode.NOT_FOUND, "the table has no such batch")
     if batch in _batches_in(session, found.job):
-        raise Problem("conflict", "this forest has the records of that batch already")
+        raise Problem(ProblemCode.CONFLICT, "this forest has the records of that batch already")
     view.policy.check("random-decision", budget)
-    asked = Asked(UPDATE, budget, {"forest": found.job.release, "batch": batch})
+    asked = JobRequest(JobKind.UPDATE, budget, {"forest": found.job.release, "batch": batch})
     return asked, batch if further.disjoint else None
 
 
 def _batches_in(session: Session, job: Job) -> set[str]:
     """The batches that were added to a forest; to add one twice would break `disjoint`."""
-    asked, found = Asked.read(job.body), set[str]()
-    while asked.kind == UPDATE:
+    asked, found = JobRequest.read(job.body), set[str]()
+    while asked.kind == JobKind.UPDATE:
         found.add(asked.details["batch"])
-        asked = Asked.read(lifecycle.maker(session, asked.details["forest"]).body)
+        asked = JobRequest.read(lifecycle.maker(session, asked.details["forest"]).body)
     return found
 
 
@@ -189,7 +198,7 @@ def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], l
     for record in records:
         unknown = [name for name in record if name not in names]
         if unknown:
-            raise Problem("invalid", f"the forest has no attribute {unknown[0]!r}")
+            raise Problem(ProblemCode.INVALID, f"the forest has no attribute {unknown[0]!r}")
     table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
     codes = forest.encode(table, threads=1)
     labels = [forest.domain.label.values[k] for k in forest.labels_of_codes(codes, threads=1)]

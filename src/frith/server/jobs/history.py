@@ -10,14 +10,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
+from frith.client.documents import JobResponse
+from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.ledger import Receipt
 from frith.server.context import Context, stamp
 from frith.server.jobs.journal import unpack
-from frith.server.jobs.requests import Asked
+from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, not_found
 from frith.server.schema import Job, Member, Release
 
-QUEUED, RUNNING, DONE, REFUSED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 PAGE = 100  # jobs listed at a time
 
 
@@ -35,10 +36,10 @@ def list_jobs(
     *where: ColumnElement[bool],
     everyone: bool = False,
     before: str | None = None,
-    most: int,
+    limit: int,
 ) -> list[Job]:
-    """At most so many of the member's jobs, the newest first, or those before one of them."""
-    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id).limit(most)
+    """At most `limit` of the member's jobs, the newest first, or those before one of them."""
+    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id).limit(limit)
     if not (everyone and member.is_curator):
         query = query.where(Job.member == member.name)
     if before is not None:
@@ -48,11 +49,11 @@ def list_jobs(
     return list(session.scalars(query))
 
 
-def shown_state(context: Context, job: Job) -> str:
+def shown_state(context: Context, job: Job) -> JobState:
     """The state to show: with a delivery schedule, what is finished is running until its time."""
-    if job.state not in (DONE, REFUSED) or not is_held_back(context, job):
-        return job.state
-    return RUNNING
+    if job.state not in (JobState.DONE, JobState.FAILED) or not is_held_back(context, job):
+        return JobState(job.state)
+    return JobState.RUNNING
 
 
 def is_held_back(context: Context, job: Job) -> bool:
@@ -70,26 +71,24 @@ def delivery(context: Context, job: Job) -> str | None:
     return stamp(created + timedelta(seconds=ticks * every))
 
 
-def describe(context: Context, session: Session, job: Job) -> dict[str, Any]:
+def describe(context: Context, session: Session, job: Job) -> JobResponse:
     """A job as its owner sees it. Passes are public; records and durations are not."""
-    asked, state = Asked.read(job.body), shown_state(context, job)
-    every = context.settings.deliver_every
-    receipt = own_receipt(context, session, job)
-    return {
-        "id": job.id,
-        "kind": job.kind,
-        "table": job.table,
-        "version": job.version,
-        "member": job.member,
-        "state": state,
-        "passes": 0 if every else job.passes,
-        "doing": "" if every or state != RUNNING else job.doing,
-        "request": json.loads(job.body),
-        "created": job.created,
-        "problem": job.problem if state == REFUSED else None,
-        "receipt": receipt.to_json() if receipt is not None else None,
-        "purpose": asked.purpose,
-    }
+    state, every = shown_state(context, job), context.settings.deliver_every
+    return JobResponse(
+        id=job.id,
+        kind=JobKind(job.kind),
+        table=job.table,
+        version=job.version,
+        member=job.member,
+        state=state,
+        passes=0 if every else job.passes,
+        doing="" if every or state != JobState.RUNNING else job.doing,
+        request=json.loads(job.body),
+        created=job.created,
+        problem=job.problem if state == JobState.FAILED else None,
+        receipt=own_receipt(context, session, job),
+        purpose=JobRequest.read(job.body).purpose,
+    )
 
 
 def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
@@ -103,8 +102,8 @@ def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
 def released(context: Context, session: Session, job: Job) -> Any:
     """The document of a job that is done, or why there is none."""
     state = shown_state(context, job)
-    if state != DONE:
-        raise Problem("not_ready", f"the job is {state}", state=state)
+    if state != JobState.DONE:
+        raise Problem(ProblemCode.NOT_READY, f"the job is {state}", state=state)
     release = session.get(Release, job.release)
     assert release is not None
     return unpack(release.document)

@@ -16,22 +16,13 @@ from typing import Any
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import settle_neighbors
 from frith.server.budget.tables import see
 from frith.server.context import Context
-from frith.server.jobs.history import (
-    CANCELLED,
-    DONE,
-    QUEUED,
-    REFUSED,
-    RUNNING,
-    delivery,
-    is_held_back,
-    shown_state,
-)
+from frith.server.jobs.history import delivery, is_held_back, shown_state
 from frith.server.jobs.journal import pack, unpack
-from frith.server.jobs.requests import DRY_RUN
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, Problem
 from frith.server.schema import Job, Journal, Member, Release
 
@@ -58,11 +49,11 @@ def take(context: Context, session: Session, worker: str) -> Job | None:
         .scalar_subquery()
     )
     query = select(Job).where(
-        Job.state.in_((QUEUED, RUNNING)),
+        Job.state.in_((JobState.QUEUED, JobState.RUNNING)),
         or_(Job.lease.is_(None), Job.lease < now),
         at_work < context.settings.running_per_member,
     )
-    order = (Job.state.desc(), Job.kind == DRY_RUN, at_work, Job.created, Job.id)
+    order = (Job.state.desc(), Job.kind == JobKind.DRY_RUN, at_work, Job.created, Job.id)
     query = query.order_by(*order).limit(1)
     job = session.scalars(query.with_for_update(skip_locked=True, of=Job)).first()
     if job is None:
@@ -80,7 +71,9 @@ def _rests(context: Context, session: Session, worker: str) -> bool:
     if not context.settings.deliver_every:
         return False
     query = select(Job).where(
-        Job.worker == worker, Job.kind != DRY_RUN, Job.state.in_((DONE, REFUSED))
+        Job.worker == worker,
+        Job.kind != JobKind.DRY_RUN,
+        Job.state.in_((JobState.DONE, JobState.FAILED)),
     )
     last = session.scalars(query.order_by(Job.finished.desc()).limit(1)).first()
     return last is not None and is_held_back(context, last)
@@ -95,14 +88,14 @@ def start(
     already is being taken over: it keeps the charge that it has.
     """
     job = mine(session, job_id, worker)
-    if job.state == QUEUED:
+    if job.state == JobState.QUEUED:
         view = see(session, job.table, get_member(session, job.member))
         view.check_reach(attributes)
         book = context.book(session)
         for account in json.loads(job.accounts):
             settle_neighbors(book, account, view)
             book.charge_reserved(account, job.id, view.neighbors)
-        job.state, job.started = RUNNING, context.now()
+        job.state, job.started = JobState.RUNNING, context.now()
     return job
 
 
@@ -152,7 +145,7 @@ def finish(context: Context, session: Session, job_id: str, worker: str, documen
         )
     for row in session.scalars(select(Journal).where(Journal.job == job_id)):
         session.delete(row)
-    _end(context, job, DONE)
+    _end(context, job, JobState.DONE)
 
 
 def maker(session: Session, release: str) -> Job:
@@ -171,24 +164,26 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
     other.
     """
     session.refresh(job, with_for_update=True)
-    if job.state == RUNNING and by.is_curator:
-        fail(context, session, job, STOPPED if job.kind != DRY_RUN else STOPPED_FREE)
+    if job.state == JobState.RUNNING and by.is_curator:
+        fail(context, session, job, STOPPED if job.kind != JobKind.DRY_RUN else STOPPED_FREE)
         return
-    if job.state != QUEUED:
+    if job.state != JobState.QUEUED:
         state = shown_state(context, job)
-        raise Problem("conflict", f"only a queued job can be cancelled, and this is {state}")
+        raise Problem(
+            ProblemCode.CONFLICT, f"only a queued job can be cancelled, and this is {state}"
+        )
     _give_back(context, session, job)
-    job.state, job.finished, job.lease = CANCELLED, context.now(), None
+    job.state, job.finished, job.lease = JobState.CANCELLED, context.now(), None
 
 
 def fail(context: Context, session: Session, job: Job, problem: str) -> None:
     """End a job without a release: a reservation goes back, a charge is kept."""
-    if problem == FAILED and (job.state == QUEUED or job.kind == DRY_RUN):
+    if problem == FAILED and (job.state == JobState.QUEUED or job.kind == JobKind.DRY_RUN):
         problem = FAILED_FREE
-    if job.state == QUEUED:
+    if job.state == JobState.QUEUED:
         _give_back(context, session, job)
     job.problem = problem
-    _end(context, job, REFUSED)
+    _end(context, job, JobState.FAILED)
 
 
 def _give_back(context: Context, session: Session, job: Job) -> None:
@@ -206,7 +201,7 @@ def _end(context: Context, job: Job, state: str) -> None:
 def mine(session: Session, job_id: str, worker: str, *, to_change: bool = True) -> Job:
     """The job, if this worker still has it."""
     job = session.get(Job, job_id, with_for_update=to_change)
-    if job is None or job.worker != worker or job.state not in (QUEUED, RUNNING):
+    if job is None or job.worker != worker or job.state not in (JobState.QUEUED, JobState.RUNNING):
         raise Lost
     return job
 

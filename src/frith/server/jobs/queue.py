@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.server.budget.accounts import open_accounts, quote, require
 from frith.server.budget.tables import View
 from frith.server.context import Context
-from frith.server.jobs.history import DONE, QUEUED, RUNNING
-from frith.server.jobs.requests import DRY_RUN, Asked
+from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem
 from frith.server.schema import Job, Member, RequestKey
 
@@ -29,7 +29,7 @@ def accept(
     session: Session,
     view: View,
     member: Member,
-    asked: Asked,
+    asked: JobRequest,
     key: str | None = None,
     batch_account: str | None = None,
 ) -> Job:
@@ -55,7 +55,7 @@ def _queue(
     session: Session,
     view: View,
     member: Member,
-    asked: Asked,
+    asked: JobRequest,
     batch_account: str | None,
 ) -> Job:
     _check_queue(context, session, member)
@@ -69,13 +69,13 @@ def _queue(
         body_hash=asked.hash,
         seed=int(context.new_secret(4), 16),
         accounts="[]",
-        state=QUEUED,
+        state=JobState.QUEUED,
         passes=0,
         doing="",
         created=context.now(),
         attempts=0,
     )
-    if asked.kind != DRY_RUN:
+    if asked.kind != JobKind.DRY_RUN:
         _reserve(context, session, view, job, asked, batch_account)
     session.add(job)
     session.flush()
@@ -83,37 +83,40 @@ def _queue(
 
 
 def _same_key(
-    session: Session, view: View, member: Member, key: str | None, asked: Asked
+    session: Session, view: View, member: Member, key: str | None, asked: JobRequest
 ) -> Job | None:
     if key is None:
         return None
     found = session.get(RequestKey, (member.name, key))
     job = session.get(Job, found.job) if found is not None else None
     if job is not None and (job.table, job.body_hash) != (view.name, asked.hash):
-        raise Problem("conflict", "this idempotency key was used for another request")
+        raise Problem(ProblemCode.CONFLICT, "this idempotency key was used for another request")
     return job
 
 
-def _same_body(session: Session, view: View, member: Member, asked: Asked) -> Job | None:
+def _same_body(session: Session, view: View, member: Member, asked: JobRequest) -> Job | None:
     query = (
         _twins(view, asked)
-        .where(Job.member == member.name, Job.state.in_((QUEUED, RUNNING, DONE)))
+        .where(
+            Job.member == member.name,
+            Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
+        )
         .order_by(Job.created)
     )
     return session.scalars(query).first()
 
 
-def _twins(view: View, asked: Asked) -> Any:
+def _twins(view: View, asked: JobRequest) -> Any:
     return select(Job).where(
         Job.table == view.name, Job.version == view.table.version, Job.body_hash == asked.hash
     )
 
 
 def _check_queue(context: Context, session: Session, member: Member) -> None:
-    query = select(func.count()).where(Job.member == member.name, Job.state == QUEUED)
+    query = select(func.count()).where(Job.member == member.name, Job.state == JobState.QUEUED)
     if (session.scalar(query) or 0) >= context.settings.queued_per_member:
         raise Problem(
-            "too_many",
+            ProblemCode.TOO_MANY,
             "too many of your jobs are queued; wait for some, or cancel some",
             wait=_QUEUE_WAIT,
         )
@@ -124,7 +127,7 @@ def _reserve(
     session: Session,
     view: View,
     job: Job,
-    asked: Asked,
+    asked: JobRequest,
     batch: str | None,
 ) -> None:
     """Hold the cost on both accounts; a repeat holds all of it on the analyst's, and 0 on the table's.
@@ -135,7 +138,7 @@ def _reserve(
     table, own = open_accounts(context, session, view, job.member, batch)
     price = quote(context, session, view, job.member, asked.budget, batch)
     require(price)
-    done = _twins(view, asked).where(Job.state == DONE, Job.release.is_not(None))
+    done = _twins(view, asked).where(Job.state == JobState.DONE, Job.release.is_not(None))
     twin = session.scalars(done.order_by(Job.created)).first()
     job.release = twin.release if twin is not None else None
     job.accounts = json.dumps([table, own])

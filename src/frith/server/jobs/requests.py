@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frith.client.kinds import ProblemCode
 from frith.domain import Domain
 from frith.learners import BY_NAME, PrivateForestClassifier
 from frith.privacy.budget import Budget
@@ -24,14 +25,12 @@ _MOST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
 _SERVERS = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
 """Parameters that are the server's to set."""
 
-TRAIN, SCORE, UPDATE, DRY_RUN = "train", "score", "update", "dry-run"
-COUNT = "count"
 TIMING = "when a job starts and how long it takes tell nothing about the records"
 """What every guarantee of a server assumes."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobRequest:
     """A request: its kind, its budget, and everything that its answer depends on."""
 
     kind: str
@@ -54,7 +53,7 @@ class Asked:
         return f"{self.kind} {what}".strip()
 
     @classmethod
-    def read(cls, body: str) -> Asked:
+    def read(cls, body: str) -> JobRequest:
         data = json.loads(body)
         budget = Budget.stored(data.pop("epsilon"), data.pop("delta"))
         return cls(data.pop("kind"), budget, data)
@@ -62,19 +61,21 @@ class Asked:
 
 def ask_to_train(
     kind: str, learner: str, budget: Budget, parameters: dict[str, Any], domain: Domain
-) -> Asked:
+) -> JobRequest:
     """A forest, or a dry run of one, of the attributes that the caller may see."""
     if learner not in BY_NAME:
-        raise Problem("invalid", f"there is no such learner; there are {', '.join(BY_NAME)}")
+        raise Problem(
+            ProblemCode.INVALID, f"there is no such learner; there are {', '.join(BY_NAME)}"
+        )
     details = {
         "learner": learner,
         "parameters": _parameters(learner, parameters),
         "columns": list(domain.names),
     }
-    return Asked(kind, budget, details)
+    return JobRequest(kind, budget, details)
 
 
-def make_learner(asked: Asked, domain: Domain, seed: int) -> PrivateForestClassifier:
+def make_learner(asked: JobRequest, domain: Domain, seed: int) -> PrivateForestClassifier:
     """The learner behind a request; trees that nobody seeded get the job's seed."""
     parameters = dict(asked.details["parameters"])
     if parameters.get("random_state", 0) is None:
@@ -104,15 +105,17 @@ def _parameters(learner: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name not in known:
             names = ", ".join(n for n in sorted(known) if n != "as_published")
-            raise Problem("invalid", f"the learner {learner} has the parameters {names}")
+            raise Problem(ProblemCode.INVALID, f"the learner {learner} has the parameters {names}")
         if not _is_plain(value):
-            raise Problem("invalid", f"the parameter {name} has no such value")
+            raise Problem(ProblemCode.INVALID, f"the parameter {name} has no such value")
         most = _MOST_OF.get(name, _MOST)
         if isinstance(value, int) and not 0 <= value <= most:
-            raise Problem("invalid", f"the parameter {name} is from 0 to {most} here")
+            raise Problem(ProblemCode.INVALID, f"the parameter {name} is from 0 to {most} here")
     chosen = {**known, **given}
     if chosen.pop("as_published", False) is not False:
-        raise Problem("invalid", "as_published keeps no guarantee, so it is not offered here")
+        raise Problem(
+            ProblemCode.INVALID, "as_published keeps no guarantee, so it is not offered here"
+        )
     return chosen
 
 

@@ -12,14 +12,14 @@ from dataclasses import replace
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import JobKind, JobState
 from frith.errors import FrithError, OutsideWindow
 from frith.ledger import Book, Verification
 from frith.ledger.entries import CHARGE
 from frith.parties.questions import question_from_json
 from frith.privacy.window import check_budget
 from frith.server.budget.tables import domain_of, get_table
-from frith.server.jobs.history import CANCELLED
-from frith.server.jobs.requests import COUNT, DRY_RUN, Asked
+from frith.server.jobs.requests import JobRequest
 from frith.server.schema import Job
 
 _AT_ONCE = 100  # jobs fetched while they are read
@@ -36,16 +36,16 @@ def flag_requests(session: Session, book: Book) -> Iterator[str]:
 
     Dry runs and cancelled jobs have told nothing of anybody.
     """
-    query = select(Job).where(Job.kind != DRY_RUN, Job.state != CANCELLED)
+    query = select(Job).where(Job.kind != JobKind.DRY_RUN, Job.state != JobState.CANCELLED)
     query = query.order_by(Job.created, Job.id).execution_options(yield_per=_AT_ONCE)
     for job in session.scalars(query):
-        asked = Asked.read(job.body)
+        asked = JobRequest.read(job.body)
         for doubt in (_doubt_budget(asked), _doubt_question(session, job, asked)):
             if doubt is not None:
                 yield f"{_where(book, job)}: {doubt}"
 
 
-def _doubt_budget(asked: Asked) -> str | None:
+def _doubt_budget(asked: JobRequest) -> str | None:
     try:
         check_budget(asked.budget.epsilon, asked.budget.delta)
         _ = asked.budget.total  # raises where no rho is left
@@ -54,8 +54,8 @@ def _doubt_budget(asked: Asked) -> str | None:
     return None
 
 
-def _doubt_question(session: Session, job: Job, asked: Asked) -> str | None:
-    if asked.kind != COUNT:
+def _doubt_question(session: Session, job: Job, asked: JobRequest) -> str | None:
+    if asked.kind != JobKind.COUNT:
         return None
     try:
         domain = domain_of(get_table(session, job.table)).view(asked.details["columns"])

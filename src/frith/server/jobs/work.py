@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import JobKind, ProblemCode
 from frith.curator import Curator
 from frith.curator.confusion import Score, private_score
 from frith.domain import Domain
@@ -19,7 +20,7 @@ from frith.learners import RandomDecisionForestClassifier
 from frith.server.budget.tables import domain_of, get_table, open_source
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
-from frith.server.jobs.requests import COUNT, DRY_RUN, SCORE, TIMING, UPDATE, Asked, make_learner
+from frith.server.jobs.requests import TIMING, JobRequest, make_learner
 from frith.server.problems import Problem
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
@@ -34,13 +35,13 @@ class Work:
     """One job, with everything about it that is not in the records."""
 
     def __init__(self, session: Session, job: Job, settings: Settings):
-        self.asked, self.seed, self._settings = Asked.read(job.body), job.seed, settings
-        self.is_dry = self.asked.kind == DRY_RUN
+        self.asked, self.seed, self._settings = JobRequest.read(job.body), job.seed, settings
+        self.is_dry = self.asked.kind == JobKind.DRY_RUN
         table = get_table(session, job.table)
         self.source, self.disjoint = table.source, False
         self.earlier = self._earlier(session)
         self.forest = Forest.from_json(self.earlier["forest"]) if self.earlier else None
-        if self.asked.kind == UPDATE:
+        if self.asked.kind == JobKind.UPDATE:
             batch = session.get(Batch, (job.table, self.asked.details["batch"]))
             assert batch is not None
             self.source, self.disjoint = batch.source, batch.disjoint
@@ -48,7 +49,7 @@ class Work:
 
     def _earlier(self, session: Session) -> dict[str, Any]:
         """The release that is scored or updated."""
-        if self.asked.kind not in (SCORE, UPDATE):
+        if self.asked.kind not in (JobKind.SCORE, JobKind.UPDATE):
             return {}
         release = session.get(Release, self.asked.details["forest"])
         assert release is not None
@@ -75,7 +76,7 @@ class Work:
         try:
             self._document(Curator(nobody, self.asked.budget))
         except (ValueError, TypeError) as error:
-            raise Problem("invalid", f"{error}; nothing was charged") from None
+            raise Problem(ProblemCode.INVALID, f"{error}; nothing was charged") from None
 
     def run(self, open_curator: OpenCurator) -> dict[str, Any]:
         """The document to release."""
@@ -87,12 +88,12 @@ class Work:
             getattr(engine, "close", lambda: None)()
 
     def _document(self, curator: Curator) -> dict[str, Any]:
-        if self.asked.kind == SCORE:
+        if self.asked.kind == JobKind.SCORE:
             assert self.forest is not None
             return {"score": _assuming(private_score(curator, self.forest)).to_json()}
-        if self.asked.kind == COUNT:
+        if self.asked.kind == JobKind.COUNT:
             return {"counts": count(self.asked, curator, self._settings)}
-        if self.asked.kind == UPDATE:
+        if self.asked.kind == JobKind.UPDATE:
             return self.earlier | {"forest": self._updated(curator).to_json()}
         forest = self._learner().learn(curator)
         details = {name: self.asked.details[name] for name in ("learner", "parameters")}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from frith import datasets
+from frith.client.kinds import Role
 from frith.domain import Domain
 from frith.server.auth import members
 from frith.server.budget import tables
@@ -37,7 +38,7 @@ def fill(context: Context, folder: Path, epsilon: str = "4") -> Sample:
         rows.to_parquet(folder / f"{part}.parquet")
     domain = replace(domain, records=len(parts["records"]))
     with context.database.write() as session:
-        for member, role in ((CURATOR, "curator"), (ANALYST, "analyst")):
+        for member, role in ((CURATOR, Role.CURATOR), (ANALYST, Role.ANALYST)):
             members.add_member(context, session, member, role)
         policy = Policy(epsilon, analyst_epsilon=epsilon, least_epsilon="0.01")
         tables.register(

@@ -11,13 +11,14 @@ from typing import Any
 
 import structlog
 
+from frith.client.kinds import JobState
 from frith.curator import Curator, Progress
 from frith.engines import Engine
 from frith.ledger.database import StoreError
 from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
 from frith.server.context import Context
-from frith.server.jobs import history, lifecycle
+from frith.server.jobs import lifecycle
 from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, Problem
 
@@ -81,7 +82,7 @@ class Worker:
         """The document of a job; None where an earlier release is repeated."""
         with self.context.database.read() as session:
             job = lifecycle.mine(session, job_id, self.name, to_change=False)
-            is_new = job.state == history.QUEUED
+            is_new = job.state == JobState.QUEUED
             repeats = job.release is not None
             work = Work(session, job, self.context.settings)
         if is_new and not repeats:

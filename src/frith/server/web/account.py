@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from frith.server import documents as d
+from frith.client import documents as d
 from frith.server.auth import members
 from frith.server.problems import Problem
-from frith.server.web.forms import NOTHING, Posted, Sent, as_asked
+from frith.server.web.forms import NOTHING, Posted, Sent, read_document
 from frith.server.web.page_request import Visit, Visited
 
 router = APIRouter()
@@ -37,7 +37,7 @@ def revoke(sent: Posted, token: str, visit: Visited) -> Response:
 
 def issue(visit: Visit, member: str, sent: Sent) -> members.Issued:
     """A new token by the form's note and days."""
-    asked = as_asked(d.TokenAsked, sent.given("note", "days"))
+    asked = read_document(d.TokenRequest, sent.given("note", "days"))
     with visit.write() as session:
         return members.issue_token(
             visit.context, session, member, asked.note, asked.days, visit.member

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import ProblemCode
 from frith.curator.confusion import Score
 from frith.forest import Forest
 from frith.privacy.budget import Budget
@@ -44,7 +45,7 @@ def show_forest(
     try:
         return _forest_page(visit, forest, tree=tree, label=label, n_rules=rules)
     except Problem as problem:
-        if problem.code != "not_ready":
+        if problem.code != ProblemCode.NOT_READY:
             raise
         return visit.go("jobs", forest)
 
@@ -148,7 +149,7 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
     labels, n_trees = forest.domain.label.values, forest.trees.n_trees
     for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
         if place is not None and place >= count:
-            raise Problem("not_found", f"the forest has {count} {what}, counted from 0")
+            raise Problem(ProblemCode.NOT_FOUND, f"the forest has {count} {what}, counted from 0")
     rules = forest.rules(label=None if label is None else labels[label])
     important = forest.importances(errors=True).sort_values("importance", ascending=False)
     return {

@@ -7,13 +7,15 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ValidationError
 
+from frith.client.documents import RequestDocument
+from frith.client.kinds import ProblemCode
+from frith.errors import FormatError
 from frith.server.auth.sessions import check_csrf
 from frith.server.problems import Problem
 
-Asked = TypeVar("Asked", bound=BaseModel)
-_MOST_FIELDS = 20_000  # a grant names every attribute
+R = TypeVar("R", bound=RequestDocument)
+_MAX_FIELDS = 20_000  # a grant names every attribute
 
 
 @dataclass(frozen=True)
@@ -39,26 +41,24 @@ NOTHING = Sent()
 """Of a page that is opened, not sent."""
 
 
-def as_asked(kind: type[Asked], data: dict[str, Any]) -> Asked:
-    """The same document that the API takes, with the same limits."""
+def read_document(kind: type[R], data: dict[str, Any]) -> R:
+    """The document that the API takes, with the same limits."""
     try:
-        return kind(**data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = str(first["loc"][0]).replace("_", " ") if first["loc"] else "the form"
-        raise Problem("invalid", f"{where}: {first['msg']}") from None
+        return kind.read(data)
+    except FormatError as error:
+        raise Problem(ProblemCode.INVALID, str(error)) from None
 
 
 async def read_form(request: Request) -> Sent:
     """The fields, unless another site sent them."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Problem("forbidden", "this form was sent by another site")
+        raise Problem(ProblemCode.FORBIDDEN, "this form was sent by another site")
     text = (await request.body()).decode("utf-8", "replace")
     try:
-        fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise Problem("invalid", "the form has too many fields") from None
+        raise Problem(ProblemCode.INVALID, "the form has too many fields") from None
     return Sent({k: [v.replace("\0", "") for v in values] for k, values in fields.items()})
 
 

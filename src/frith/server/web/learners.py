@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from frith.client.kinds import ProblemCode
 from frith.learners import BY_NAME
 from frith.server.jobs.requests import parameters_of, summary
 from frith.server.problems import Problem
@@ -85,7 +86,9 @@ def _read(field: Field) -> Any:
                 return float(text)
     except (ValueError, KeyError):
         wanted = _WANTED[field.kind]
-        raise Problem("invalid", f"the parameter {field.name} is {wanted}, not {text!r}") from None
+        raise Problem(
+            ProblemCode.INVALID, f"the parameter {field.name} is {wanted}, not {text!r}"
+        ) from None
     return text
 
 

@@ -8,13 +8,14 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import JobKind
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.server.budget import accounts, tables
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.tables import View
 from frith.server.jobs import history, queue
-from frith.server.jobs.requests import DRY_RUN, TRAIN, ask_to_train
+from frith.server.jobs.requests import ask_to_train
 from frith.server.problems import Problem
 from frith.server.schema import Job
 from frith.server.web import texts
@@ -43,7 +44,7 @@ def show_table(table: str, visit: Visited) -> HTMLResponse:
 @router.post("/tables/{table}/forests")
 def train(sent: Posted, table: str, visit: Visited) -> Response:
     """The buttons of the form: a forest, a dry run of one, or the price again."""
-    kind = DRY_RUN if sent.text("kind") == DRY_RUN else TRAIN
+    kind = JobKind.DRY_RUN if sent.text("kind") == JobKind.DRY_RUN else JobKind.TRAIN
     if sent.text("kind") == "quote":  # of a browser without scripts
         return _table_page(visit, table, sent)
     try:
@@ -104,7 +105,7 @@ def _table_page(
     epsilon = sent.text("epsilon") or "0.5"
     with visit.read() as session:
         view = tables.see(session, table, visit.member)
-        found = history.list_jobs(session, visit.member, Job.table == table, most=_HISTORY)
+        found = history.list_jobs(session, visit.member, Job.table == table, limit=_HISTORY)
         values = {
             "view": view,
             "account": own_account(visit, session, view),

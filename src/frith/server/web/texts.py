@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+from frith.client.documents import Quote
 from frith.domain import Attribute, Domain, Numeric, Person
 from frith.ledger import State
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
 from frith.privacy.words import amount, promise
-from frith.server.budget.accounts import Quote, in_epsilon
+from frith.server.budget.accounts import in_epsilon
 
 _VALUES = 12  # values of an attribute that are listed
 STATES = {
@@ -149,10 +150,9 @@ def quoted(price: Quote, own: State) -> str:
         cost, after = amount_text(price.cost), amount_text(price.left_after)
         return f"Costs epsilon {cost}, and leaves {after} of your {amount_text(own.total)}."
     share = float(price.cost / own.total)
-    after_epsilon = in_epsilon(price.left_after, price.unit, price.delta)
     return (
         f"Costs {share:.2%} of your budget. What is left would buy one more request of "
-        f"epsilon {after_epsilon:.3g}."
+        f"epsilon {price.left_after_epsilon:.3g}."
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from frith.server import documents as d
+from frith.client import documents as d
 from frith.server.auth import members
 from frith.server.problems import Problem
 from frith.server.web.account import issue
-from frith.server.web.forms import NOTHING, Posted, Sent, as_asked
+from frith.server.web.forms import NOTHING, Posted, Sent, read_document
 from frith.server.web.page_request import Curating, Visit
 
 router = APIRouter(prefix="/curate/members")
@@ -23,7 +23,7 @@ def list_members(visit: Curating) -> HTMLResponse:
 @router.post("")
 def add(sent: Posted, visit: Curating) -> Response:
     try:
-        asked = as_asked(d.MemberAsked, sent.given("name", "role", "subject"))
+        asked = read_document(d.MemberRequest, sent.given("name", "role", "subject"))
         with visit.write() as session:
             members.add_member(visit.context, session, asked.name, asked.role, asked.subject)
     except Problem as problem:

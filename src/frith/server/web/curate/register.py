@@ -7,14 +7,14 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from frith.client import documents as d
+from frith.client.kinds import ProblemCode
 from frith.engines.draft import draft_of_files, draft_text
 from frith.errors import FrithError
 from frith.learners import BY_NAME
-from frith.server import documents as d
 from frith.server.budget import tables
-from frith.server.budget.policies import read_policy
 from frith.server.problems import Problem
-from frith.server.web.forms import NOTHING, Posted, Sent, as_asked
+from frith.server.web.forms import NOTHING, Posted, Sent, read_document
 from frith.server.web.page_request import Curating, Visit
 
 router = APIRouter(prefix="/curate")
@@ -32,23 +32,17 @@ def register(sent: Posted, visit: Curating) -> Response:
     try:
         if sent.has("draft"):
             return _form(visit, sent, domain=_draft(sent))
-        asked = as_asked(d.TableAsked, _asked(sent))
-        domain, policy = tables.read_domain(asked.domain), read_policy(asked.policy)
-        tables.check_source(asked.source, domain, asked.signed)
-        with visit.write() as session:
-            tables.register(
-                visit.context, session, asked.name, asked.source, domain, policy,
-                title=asked.title, signed=asked.signed, checked=True,
-            )  # fmt: skip
+        asked = read_document(d.TableRequest, _asked(sent))
+        tables.register_request(visit.context, asked)
     except Problem as problem:
         return _form(visit, sent, problem)
     return visit.go("curate", "tables", asked.name, done="registered", at="grants")
 
 
-def policy_asked(sent: Sent) -> d.PolicyAsked:
+def policy_asked(sent: Sent) -> d.PolicyRequest:
     """The fields of a policy; all learners checked and none checked are different answers."""
     data: dict[str, Any] = sent.given(*_AMOUNTS, "renewal_days")
-    return as_asked(d.PolicyAsked, data | {"learners": sent.all("learners")})
+    return read_document(d.PolicyRequest, data | {"learners": sent.all("learners")})
 
 
 def _asked(sent: Sent) -> dict[str, Any]:
@@ -60,15 +54,19 @@ def _draft(sent: Sent) -> str:
     """A domain read off the records: exact facts, shown to a curator alone and stored nowhere."""
     source, label = sent.text("source"), sent.text("label")
     if "://" in source:
-        raise Problem("invalid", "a draft is made from files; for a database write the domain here")
+        raise Problem(
+            ProblemCode.INVALID, "a draft is made from files; for a database write the domain here"
+        )
     if not source or not label:
-        raise Problem("invalid", "name the source and the label's column to draft a domain")
+        raise Problem(
+            ProblemCode.INVALID, "name the source and the label's column to draft a domain"
+        )
     try:
         return draft_text(draft_of_files(source, label, sent.text("person") or None))
     except FrithError as error:
-        raise Problem("invalid", str(error)) from None
+        raise Problem(ProblemCode.INVALID, str(error)) from None
     except (OSError, ValueError):  # a reader's own words may quote a record
-        raise Problem("invalid", "the file cannot be read; it may be cut off") from None
+        raise Problem(ProblemCode.INVALID, "the file cannot be read; it may be cut off") from None
 
 
 def _form(

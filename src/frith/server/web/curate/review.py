@@ -11,11 +11,11 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy.orm import Session
 
+from frith.client import documents as d
 from frith.learners import BY_NAME
 from frith.ledger import Receipt
 from frith.ledger.entries import CHARGE
 from frith.privacy.exact import show
-from frith.server import documents as d
 from frith.server.auth import members
 from frith.server.budget import accounts, tables
 from frith.server.budget.amounts import read_budget
@@ -24,7 +24,7 @@ from frith.server.context import Context
 from frith.server.problems import Problem
 from frith.server.web import charts, texts
 from frith.server.web.curate.register import policy_asked
-from frith.server.web.forms import NOTHING, Posted, Sent, as_asked
+from frith.server.web.forms import NOTHING, Posted, Sent, read_document
 from frith.server.web.page_request import Curating, Visit
 
 router = APIRouter(prefix="/curate/tables/{table}")
@@ -58,15 +58,8 @@ def raise_version(sent: Posted, table: str, visit: Curating) -> Response:
 def add_batch(sent: Posted, table: str, visit: Curating) -> Response:
     data = {"name": sent.text("name"), "source": sent.text("source")}
     try:
-        asked = as_asked(d.BatchAsked, data | {"disjoint": sent.has("disjoint")})
-        with visit.read() as session:
-            found = tables.get_table(session, table)
-        tables.check_source(asked.source, tables.domain_of(found), found.signed)
-        with visit.write() as session:
-            tables.add_batch(
-                visit.context, session, table, asked.name, asked.source,
-                disjoint=asked.disjoint, checked=True,
-            )  # fmt: skip
+        asked = read_document(d.BatchRequest, data | {"disjoint": sent.has("disjoint")})
+        tables.add_batch_request(visit.context, table, asked)
     except Problem as problem:
         return _review_page(visit, table, sent, problem, "batches")
     return visit.go("curate", "tables", table, done="batch", at="batches")
