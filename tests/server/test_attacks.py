@@ -15,7 +15,7 @@ from benchmarks.server_process import ServerProcess
 from frith.ledger.database import Database
 from frith.server.app import SECURITY, make_app
 from frith.server.auth import members, sessions
-from frith.server.auth.limits import Crowd
+from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.auth.sessions import COOKIE
 from frith.server.budget import export
 from frith.server.context import Context
@@ -697,7 +697,7 @@ def test_a_member_has_so_many_requests_a_second(house):
 
 
 def test_only_so_many_may_read_much_at_once(house, values):
-    house.app.state.crowd = Crowd(0, patience=0)
+    house.app.state.concurrency = ConcurrencyLimit(0, patience=0)
     curator, pages = house.curator, browser(house, signed_in(house, house.sample.curator_token))
     refusals = {}
     for route in routes_of(house.app):
@@ -716,7 +716,7 @@ def test_who_reads_much_has_a_place_until_the_answer_is_sent(house, values, monk
     def pages(caller):
         for page in real(caller):
             yield page
-            inside.append(list(house.app.state.crowd._inside))
+            inside.append(list(house.app.state.concurrency._inside))
 
     monkeypatch.setattr(export, "_pages", pages)
     monkeypatch.setattr(export, "PAGE", 2)
@@ -725,7 +725,7 @@ def test_who_reads_much_has_a_place_until_the_answer_is_sent(house, values, monk
     assert house.analyst.get("/v1/forests/none/picture.svg").status_code == 404
     assert inside
     assert {tuple(found) for found in inside} == {("ana",)}
-    assert house.app.state.crowd._inside == []
+    assert house.app.state.concurrency._inside == []
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from frith.errors import FormatError, SourceError
 from frith.privacy.budget import Budget
 from frith.server.auth import limits
-from frith.server.auth.limits import Crowd, Rate
+from frith.server.auth.limits import ConcurrencyLimit, RateLimit
 from frith.server.budget.accounts import largest_epsilon
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import Policy
@@ -35,7 +35,7 @@ class Seconds:
 
 def test_a_bucket_holds_so_many_events_and_refills_evenly():
     clock = Seconds()
-    rate = Rate(4, 2.0, clock)
+    rate = RateLimit(4, 2.0, clock)
     assert [rate.add("a") for _ in range(6)] == [True] * 4 + [False] * 2
     assert rate.is_full("a")
     clock.now += 0.5
@@ -45,7 +45,7 @@ def test_a_bucket_holds_so_many_events_and_refills_evenly():
 
 
 def test_callers_have_buckets_of_their_own():
-    rate = Rate(1, 60, Seconds())
+    rate = RateLimit(1, 60, Seconds())
     assert rate.add("a")
     assert rate.add("b")
     assert not rate.add("a")
@@ -53,14 +53,14 @@ def test_callers_have_buckets_of_their_own():
 
 
 def test_looking_at_a_bucket_adds_nothing():
-    rate = Rate(1, 60, Seconds())
+    rate = RateLimit(1, 60, Seconds())
     assert not any(rate.is_full("a") for _ in range(10))
     assert rate.add("a")
 
 
 def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
     monkeypatch.setattr(limits, "_REMEMBERED", 10)
-    rate = Rate(1, 1e9, Seconds())
+    rate = RateLimit(1, 1e9, Seconds())
     for number in range(1000):
         rate.add(str(number))
     assert len(rate._levels) == 10
@@ -69,27 +69,27 @@ def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
 
 
 def test_a_crowd_has_so_many_places_and_half_of_them_for_one():
-    crowd = Crowd(3, patience=0)
+    concurrency = ConcurrencyLimit(3, patience=0)
 
     async def enter(*callers):
         async with AsyncExitStack() as inside:
             for caller in callers:
-                await inside.enter_async_context(crowd.place_for(caller))
-            assert len(crowd._inside) == len(callers)
+                await inside.enter_async_context(concurrency.place_for(caller))
+            assert len(concurrency._inside) == len(callers)
 
     asyncio.run(enter("a", "a", "b"))
     for callers in ("aabc", "aaa"):
         with pytest.raises(Problem) as caught:
             asyncio.run(enter(*callers))
         assert caught.value.headers == {"retry-after": "3"}
-    assert not crowd._inside
+    assert not concurrency._inside
 
 
 def test_who_finds_no_place_in_a_crowd_waits_for_one():
-    crowd, order = Crowd(1, patience=60), []
+    concurrency, order = ConcurrencyLimit(1, patience=60), []
 
     async def enter(caller, seconds):
-        async with crowd.place_for(caller):
+        async with concurrency.place_for(caller):
             order.append(caller)
             await asyncio.sleep(seconds)
             order.append(caller)
@@ -99,7 +99,7 @@ def test_who_finds_no_place_in_a_crowd_waits_for_one():
 
     asyncio.run(both())
     assert order == ["a", "a", "b", "b"]
-    assert not crowd._inside
+    assert not concurrency._inside
 
 
 # -- settings --------------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from frith.server.api import forests, jobs, ledger, members, parties, tables
 from frith.server.api.metrics import Requests
 from frith.server.api.metrics import router as metrics
 from frith.server.auth.caller import PROBLEMS
-from frith.server.auth.limits import BodyLimit, Crowd
-from frith.server.auth.middleware import Door
+from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
+from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
 from frith.server.problems import Problem
 from frith.server.web import add_pages
@@ -61,7 +61,7 @@ def make_app(context: Context) -> FastAPI:
         redirect_slashes=False,  # a redirect names the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
-    app.state.crowd = Crowd(context.settings.heavy_reads)
+    app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (tables, forests, jobs, parties, members, ledger):
         api.include_router(part.router, prefix="/v1")
@@ -71,8 +71,8 @@ def make_app(context: Context) -> FastAPI:
     app.add_api_route("/health", health, response_model=HealthResponse, tags=["operations"])
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
-    app.add_middleware(Door, context=context)
-    app.add_middleware(Outermost, requests=app.state.requests)
+    app.add_middleware(AuthMiddleware, context=context)
+    app.add_middleware(ErrorMiddleware, requests=app.state.requests)
     return app
 
 
@@ -81,7 +81,7 @@ async def health() -> HealthResponse:
     return HealthResponse()
 
 
-class Outermost:
+class ErrorMiddleware:
     """Answers for problems of any layer, security headers, the log line and the metrics."""
 
     def __init__(self, app: ASGIApp, requests: Requests):

@@ -30,7 +30,7 @@ async def _caller(request: Request) -> Caller:
 
 
 async def _among_few(request: Request) -> AsyncIterator[None]:
-    async with request.app.state.crowd.place_for(request.state.member.name):
+    async with request.app.state.concurrency.place_for(request.state.member.name):
         yield
 
 

@@ -20,7 +20,7 @@ _REMEMBERED = 10_000  # callers
 _LOOK_SECONDS = 0.05
 
 
-class Rate:
+class RateLimit:
     """At most `most` events in every `seconds`, for each of many callers; a bucket that refills."""
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float]):
@@ -49,7 +49,7 @@ class Rate:
         return max(0.0, level - (self._clock() - at) * self._most / self._seconds)
 
 
-class Crowd:
+class ConcurrencyLimit:
     """At most `most` callers inside at once, and one caller in at most half of the places.
 
     Who comes when there is no place waits for one, up to `patience` seconds. A place is held until

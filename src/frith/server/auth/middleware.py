@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frith.client.kinds import ProblemCode
-from frith.server.auth.limits import Rate
+from frith.server.auth.limits import RateLimit
 from frith.server.auth.members import check_token, find_subject, hashed
 from frith.server.auth.oidc import Issuer
 from frith.server.auth.sessions import COOKIE, SignedIn, check_session
@@ -30,15 +30,15 @@ BEARER = ("/v1", "/metrics")
 _TRUSTED = 1_000  # (address, token) pairs that were right before
 
 
-class Door:
+class AuthMiddleware:
     """Puts `member` (and for browsers `signed_in`) into a request's state, or turns it away."""
 
     def __init__(self, app: ASGIApp, context: Context):
         self._app, self._context = app, context
         settings = context.settings
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
-        self._failures = Rate(settings.failures_per_minute, 60, time.monotonic)
-        self._requests = Rate(settings.requests_per_second, 1, time.monotonic)
+        self._failures = RateLimit(settings.failures_per_minute, 60, time.monotonic)
+        self._requests = RateLimit(settings.requests_per_second, 1, time.monotonic)
         self._known: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

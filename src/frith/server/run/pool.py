@@ -6,13 +6,11 @@ that stream tells it that the server is gone: it finishes its job and stops.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
@@ -21,7 +19,7 @@ import structlog
 from frith.ledger.database import Database
 from frith.server.context import Context
 from frith.server.run.logs import set_up_logs
-from frith.server.run.shutdown import Ending
+from frith.server.run.shutdown import Shutdown
 from frith.server.run.worker import Worker
 from frith.server.settings import Settings
 
@@ -31,16 +29,16 @@ _GLANCE_SECONDS = 0.05
 _GRACE_SECONDS = 20
 
 
-class Crew:
+class WorkerPool:
     """Keeps some worker processes running while it is entered."""
 
-    def __init__(self, settings: Settings, ending: Ending):
-        self._settings, self._ending = settings, ending
+    def __init__(self, settings: Settings, shutdown: Shutdown):
+        self._settings, self._shutdown = settings, shutdown
         self._workers: list[subprocess.Popen[bytes]] = []
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._keep_running, daemon=True)
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         self._workers = [self._start() for _ in range(self._settings.workers)]
         self._watch.start()
         return self
@@ -57,7 +55,7 @@ class Crew:
         for worker in self._workers:
             worker.stdin.close()  # type: ignore[union-attr]
         until = time.monotonic() + _GRACE_SECONDS
-        while self._some_run() and time.monotonic() < until and not self._ending.hurried:
+        while self._some_run() and time.monotonic() < until and not self._shutdown.forced:
             time.sleep(_GLANCE_SECONDS)
         for worker in self._workers:
             worker.kill()
@@ -78,7 +76,7 @@ class Crew:
             [sys.executable, "-m", "frith.server.run.pool"], stdin=subprocess.PIPE, close_fds=True
         )
         assert worker.stdin is not None
-        worker.stdin.write(json.dumps(asdict(self._settings)).encode() + b"\n")
+        worker.stdin.write(self._settings.model_dump_json().encode() + b"\n")
         worker.stdin.flush()
         return worker
 
@@ -98,12 +96,12 @@ def _until_end(stream: Any, stop: threading.Event) -> None:
 
 
 def main() -> None:
-    """A worker of a crew."""
+    """A worker of a pool."""
     import signal
 
     for number in (signal.SIGTERM, signal.SIGINT):  # for the server, which tells us
         signal.signal(number, signal.SIG_IGN)
-    settings = Settings(**json.loads(sys.stdin.buffer.readline()))
+    settings = Settings.model_validate_json(sys.stdin.buffer.readline())
     set_up_logs()
     stop = threading.Event()
     threading.Thread(target=_until_end, args=(sys.stdin.buffer, stop), daemon=True).start()

@@ -16,8 +16,8 @@ from frith.ledger.database import Database
 from frith.server.app import make_app
 from frith.server.context import Context
 from frith.server.run.connections import allow_many_files, patient_for
-from frith.server.run.pool import Crew
-from frith.server.run.shutdown import Ending
+from frith.server.run.pool import WorkerPool
+from frith.server.run.shutdown import Shutdown
 from frith.server.settings import Settings
 
 _BACKLOG = 2_048
@@ -67,18 +67,18 @@ def _bind(family: int, host: str, port: int) -> socket.socket:
     return made
 
 
-def serve(context: Context, sockets: list[socket.socket], ending: Ending) -> None:
+def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) -> None:
     """Answer until told to end; then finish what is being answered, and the workers' jobs."""
     settings = context.settings
     allow_many_files()
     server = _Server(configure(context))
 
     def tell() -> None:
-        server.should_exit, server.force_exit = ending.wanted, ending.hurried
+        server.should_exit, server.force_exit = shutdown.requested, shutdown.forced
 
-    ending.pass_on(tell)
+    shutdown.pass_on(tell)
     try:
-        with Crew(settings, ending):
+        with WorkerPool(settings, shutdown):
             server.run(sockets)
     finally:
         context.database.close()

@@ -1,4 +1,4 @@
-"""How a server or a worker is told to end: SIGTERM or ctrl-C, and the same again to hurry."""
+"""How a server or a worker is told to stop: SIGTERM or ctrl-C, and the same again to force it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Ending:
-    """While it is entered, a signal is noted and passed on, and does not end the process itself."""
+class Shutdown:
+    """While entered, notes a signal and passes it on, instead of letting it kill the process."""
 
     def __init__(self) -> None:
-        self.wanted = self.hurried = False
-        self._tell: Callable[[], None] = lambda: None
-        self._before: list[Any] = []
+        self.requested = self.forced = False
+        self._listener: Callable[[], None] = lambda: None
+        self._handlers: list[Any] = []
 
-    def __enter__(self) -> Ending:
-        self._before = [signal.signal(number, lambda *_: self.ask()) for number in _SIGNALS]
+    def __enter__(self) -> Shutdown:
+        self._handlers = [signal.signal(number, lambda *_: self.request()) for number in _SIGNALS]
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in zip(_SIGNALS, self._before, strict=True):
+        for number, handler in zip(_SIGNALS, self._handlers, strict=True):
             signal.signal(number, handler)
 
-    def ask(self) -> None:
-        """Once to end, again to hurry."""
-        self.wanted, self.hurried = True, self.wanted
-        self._tell()
+    def request(self) -> None:
+        """Stop; a second call forces it."""
+        self.requested, self.forced = True, self.requested
+        self._listener()
 
-    def pass_on(self, tell: Callable[[], None]) -> None:
-        """Call `tell` whenever the end is asked for, and now if it was."""
-        self._tell = tell
-        if self.wanted:
-            tell()
+    def pass_on(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on every request to stop, and now if there was one already."""
+        self._listener = listener
+        if self.requested:
+            listener()

@@ -8,54 +8,54 @@ from fastapi.responses import HTMLResponse, Response
 from frith.client import documents as d
 from frith.server.auth import members
 from frith.server.problems import Problem
-from frith.server.web.forms import NOTHING, Posted, Sent, read_document
-from frith.server.web.page_request import Visit, Visited
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
+from frith.server.web.page_request import Page, PageRequest
 
 router = APIRouter()
 
 
 @router.get("/account")
-def account(visit: Visited) -> HTMLResponse:
-    return _account_page(visit)
+def account(page: Page) -> HTMLResponse:
+    return _account_page(page)
 
 
 @router.post("/account/tokens")
-def create(sent: Posted, visit: Visited) -> Response:
+def create(form: PostedForm, page: Page) -> Response:
     try:
-        issued = issue(visit, visit.member.name, sent)
+        issued = issue(page, page.member.name, form)
     except Problem as problem:
-        return _account_page(visit, problem.status, problem=problem, sent=sent)
-    return _account_page(visit, issued=issued)
+        return _account_page(page, problem.status, problem=problem, form=form)
+    return _account_page(page, issued=issued)
 
 
 @router.post("/account/tokens/{token}/revoke")
-def revoke(sent: Posted, token: str, visit: Visited) -> Response:
-    with visit.write() as session:
-        members.revoke_token(visit.context, session, token, visit.member)
-    return visit.go("account", done="revoked")
+def revoke(form: PostedForm, token: str, page: Page) -> Response:
+    with page.write() as session:
+        members.revoke_token(page.context, session, token, page.member)
+    return page.go("account", done="revoked")
 
 
-def issue(visit: Visit, member: str, sent: Sent) -> members.Issued:
+def issue(page: PageRequest, member: str, form: Form) -> members.Issued:
     """A new token by the form's note and days."""
-    asked = read_document(d.TokenRequest, sent.given("note", "days"))
-    with visit.write() as session:
+    asked = read_document(d.TokenRequest, form.given("note", "days"))
+    with page.write() as session:
         return members.issue_token(
-            visit.context, session, member, asked.note, asked.days, visit.member
+            page.context, session, member, asked.note, asked.days, page.member
         )
 
 
 def _account_page(
-    visit: Visit,
+    page: PageRequest,
     status: int = 200,
     problem: Problem | None = None,
     issued: members.Issued | None = None,
-    sent: Sent = NOTHING,
+    form: Form = EMPTY,
 ) -> HTMLResponse:
-    with visit.read() as session:
-        tokens = members.list_tokens(session, visit.member.name)
-    valid = {t.id for t in tokens if members.is_valid(visit.context, t)}
-    days = visit.context.settings.token_days
-    return visit.show(
+    with page.read() as session:
+        tokens = members.list_tokens(session, page.member.name)
+    valid = {t.id for t in tokens if members.is_valid(page.context, t)}
+    days = page.context.settings.token_days
+    return page.show(
         "account.html", status, tokens=tokens[::-1], valid=valid, problem=problem, issued=issued,
-        sent=sent, days=days,
+        form=form, days=days,
     )  # fmt: skip

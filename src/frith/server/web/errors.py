@@ -6,7 +6,7 @@ from fastapi.responses import HTMLResponse
 from starlette.types import Scope
 
 from frith.server.auth.middleware import BEARER
-from frith.server.web.render import page
+from frith.server.web.render import render_page
 
 _TITLES = {
     400: "This cannot be read",
@@ -30,6 +30,6 @@ def is_page(scope: Scope) -> bool:
 def problem_page(scope: Scope, message: str, status: int) -> HTMLResponse:
     signed_in = scope.get("state", {}).get("signed_in")
     title = _TITLES.get(status, "Something went wrong here")
-    return page(
+    return render_page(
         "problem.html", status, signed_in, title=title, message=message, status_shown=status
     )

@@ -19,7 +19,7 @@ _MAX_FIELDS = 20_000  # a grant names every attribute
 
 
 @dataclass(frozen=True)
-class Sent:
+class Form:
     """The fields of a form; what was left empty was not given."""
 
     fields: dict[str, list[str]] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class Sent:
         return {name: self.text(name) for name in names if self.text(name)}
 
 
-NOTHING = Sent()
-"""Of a page that is opened, not sent."""
+EMPTY = Form()
+"""Of a page that is opened, not form."""
 
 
 def read_document(kind: type[R], data: dict[str, Any]) -> R:
@@ -49,24 +49,24 @@ def read_document(kind: type[R], data: dict[str, Any]) -> R:
         raise Problem(ProblemCode.INVALID, str(error)) from None
 
 
-async def read_form(request: Request) -> Sent:
-    """The fields, unless another site sent them."""
+async def read_form(request: Request) -> Form:
+    """The fields, unless another site form them."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Problem(ProblemCode.FORBIDDEN, "this form was sent by another site")
+        raise Problem(ProblemCode.FORBIDDEN, "this form was form by another site")
     text = (await request.body()).decode("utf-8", "replace")
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
         raise Problem(ProblemCode.INVALID, "the form has too many fields") from None
-    return Sent({k: [v.replace("\0", "") for v in values] for k, values in fields.items()})
+    return Form({k: [v.replace("\0", "") for v in values] for k, values in fields.items()})
 
 
-async def _checked(request: Request) -> Sent:
-    sent = await read_form(request)
-    check_csrf(request.state.signed_in, sent.text("csrf"))
-    return sent
+async def _checked(request: Request) -> Form:
+    form = await read_form(request)
+    check_csrf(request.state.signed_in, form.text("csrf"))
+    return form
 
 
-Posted = Annotated[Sent, Depends(_checked)]
+PostedForm = Annotated[Form, Depends(_checked)]
 """A form of a signed-in browser. Routes name it first: nothing is done for a forged one."""

@@ -12,18 +12,18 @@ from frith.client.kinds import JobKind, JobState
 from frith.server.auth.caller import Before
 from frith.server.jobs import forests, history, lifecycle
 from frith.server.schema import Job
-from frith.server.web.forms import Posted
-from frith.server.web.page_request import Visit, Visited
+from frith.server.web.forms import PostedForm
+from frith.server.web.page_request import Page, PageRequest
 
 router = APIRouter()
 
 
 @router.get("/jobs")
-def list_jobs(visit: Visited, before: Before = None) -> HTMLResponse:
-    with visit.read() as session:
-        found = history.list_jobs(session, visit.member, before=before, limit=history.PAGE)
-        said = [history.describe(visit.context, session, job) for job in found]
-    return visit.show("jobs.html", jobs=said, before=before, older=older_than(found))
+def list_jobs(page: Page, before: Before = None) -> HTMLResponse:
+    with page.read() as session:
+        found = history.list_jobs(session, page.member, before=before, limit=history.PAGE)
+        said = [history.describe(page.context, session, job) for job in found]
+    return page.show("jobs.html", jobs=said, before=before, older=older_than(found))
 
 
 def older_than(found: list[Job]) -> str | None:
@@ -32,36 +32,36 @@ def older_than(found: list[Job]) -> str | None:
 
 
 @router.get("/jobs/{job}")
-def show_job(job: str, visit: Visited) -> HTMLResponse:
-    with visit.read() as session:
-        found = history.find_job(session, job, visit.member)
-        said = history.describe(visit.context, session, found)
-        result = _result(visit, session, found) if said.state == JobState.DONE else None
-    every = visit.context.settings.deliver_every
-    return visit.show("job.html", job=said, result=result, every=every)
+def show_job(job: str, page: Page) -> HTMLResponse:
+    with page.read() as session:
+        found = history.find_job(session, job, page.member)
+        said = history.describe(page.context, session, found)
+        result = _result(page, session, found) if said.state == JobState.DONE else None
+    every = page.context.settings.deliver_every
+    return page.show("job.html", job=said, result=result, every=every)
 
 
 @router.get("/jobs/{job}/state")
-def job_state(job: str, visit: Visited) -> JSONResponse:
+def job_state(job: str, page: Page) -> JSONResponse:
     """What the page asks for every second."""
-    with visit.read() as session:
-        found = history.find_job(session, job, visit.member)
-        said = history.describe(visit.context, session, found)
-        result = _result(visit, session, found) if said.state == JobState.DONE else None
+    with page.read() as session:
+        found = history.find_job(session, job, page.member)
+        said = history.describe(page.context, session, found)
+        result = _result(page, session, found) if said.state == JobState.DONE else None
     shown = said.model_dump(include={"state", "passes", "doing"})
     return JSONResponse(shown | {"result": result})
 
 
 @router.post("/jobs/{job}/cancel")
-def cancel(sent: Posted, job: str, visit: Visited) -> Response:
-    with visit.write() as session:
-        found = history.find_job(session, job, visit.member)
-        lifecycle.cancel(visit.context, session, found, visit.member)
+def cancel(form: PostedForm, job: str, page: Page) -> Response:
+    with page.write() as session:
+        found = history.find_job(session, job, page.member)
+        lifecycle.cancel(page.context, session, found, page.member)
         done = "cancelled" if found.state == JobState.CANCELLED else "stopped"
-    return visit.go("jobs", job, done=done)
+    return page.go("jobs", job, done=done)
 
 
-def _result(visit: Visit, session: Session, job: Job) -> str | None:
+def _result(page: PageRequest, session: Session, job: Job) -> str | None:
     """Where to read what a finished job came to."""
     if job.kind != JobKind.SCORE:
         return f"/forests/{job.id}"

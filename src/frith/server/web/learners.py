@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from frith.client.kinds import ProblemCode
+from frith.growing.allocation import ALLOCATIONS
 from frith.learners import BY_NAME
+from frith.learners.hints import parameter_hints
 from frith.server.jobs.requests import parameters_of, summary
 from frith.server.problems import Problem
-from frith.server.web.forms import Sent
+from frith.server.web.forms import Form
 
-_ENTRY = re.compile(r"^([a-z_, ]+) : (.+(?:\n .+)*)$", re.MULTILINE)
 _WANTED = {"flag": "true or false", "whole": "a whole number", "number": "a number"}
-_CHOICE = re.compile(r'"([a-z]+)"')
+_CHOICES = {
+    "allocation": ALLOCATIONS,
+    "criterion": ("gini", "entropy", "max"),
+    "queries": ("exponential", "counts"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,18 @@ class Offer:
     fields: tuple[Field, ...]
 
 
-def offers(learners: tuple[str, ...], sent: Sent) -> list[Offer]:
+def offers(learners: tuple[str, ...], form: Form) -> list[Offer]:
     return [
-        Offer(name, summary(name), tuple(_field(name, p, v, sent) for p, v in _known(name)))
+        Offer(name, summary(name), tuple(_field(name, p, v, form) for p, v in _known(name)))
         for name in learners
     ]
 
 
-def read_parameters(learner: str, sent: Sent) -> dict[str, Any]:
+def read_parameters(learner: str, form: Form) -> dict[str, Any]:
     """What was filled in for the chosen learner; the others' fields are not looked at."""
     if learner not in BY_NAME:
         return {}
-    fields = (_field(learner, name, default, sent) for name, default in _known(learner))
+    fields = (_field(learner, name, default, form) for name, default in _known(learner))
     return {field.name: _read(field) for field in fields if field.value}
 
 
@@ -60,12 +62,12 @@ def _known(learner: str) -> list[tuple[str, Any]]:
     return sorted(parameters_of(learner).items())
 
 
-def _field(learner: str, name: str, default: Any, sent: Sent) -> Field:
-    hint = _hints(learner).get(name, "")
-    kind, options = _kind(default), tuple(_CHOICE.findall(hint))
+def _field(learner: str, name: str, default: Any, form: Form) -> Field:
+    hint = parameter_hints(BY_NAME[learner]).get(name, "")
+    kind, options = _kind(default), _CHOICES.get(name, ())
     shown = "" if default is None else str(default).lower()
     place = f"{learner}-{name}"
-    return Field(place, name, kind, shown, options, hint, sent.text(place))
+    return Field(place, name, kind, shown, options, hint, form.text(place))
 
 
 def _kind(default: Any) -> str:
@@ -90,13 +92,3 @@ def _read(field: Field) -> Any:
             ProblemCode.INVALID, f"the parameter {field.name} is {wanted}, not {text!r}"
         ) from None
     return text
-
-
-@functools.cache
-def _hints(learner: str) -> dict[str, str]:
-    """What the learner's own documentation says of each parameter."""
-    text = inspect.getdoc(BY_NAME[learner]) or ""
-    _, _, text = text.partition("Parameters\n----------\n")
-    text, _, _ = text.partition("\n\n")
-    found = ((names, " ".join(words.split())) for names, words in _ENTRY.findall(text))
-    return {name.strip(): words for names, words in found for name in names.split(",")}

@@ -1,4 +1,4 @@
-"""A signed-in browser on a page: who it is, what it is shown and where it is sent."""
+"""A signed-in browser on a page: who it is, what it is shown and where it is form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from frith.server.auth.caller import Caller
-from frith.server.web.render import page
+from frith.server.web.render import render_page
 
 NOTICES = {
     "registered": "The table is registered. Grant it to an analyst next.",
@@ -28,7 +28,7 @@ NOTICES = {
 """What a page says after a form was accepted; the address carries the name only."""
 
 
-class Visit(Caller):
+class PageRequest(Caller):
     """A caller who has a browser."""
 
     def __init__(self, request: Request):
@@ -38,7 +38,7 @@ class Visit(Caller):
     def show(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         notice = NOTICES.get(self.request.query_params.get("done", ""))
         common = {"path": self.request.url.path, "notice": notice}
-        return page(template, status, self.signed_in, **common | values)
+        return render_page(template, status, self.signed_in, **common | values)
 
     def go(self, *parts: str, done: str | None = None, at: str = "") -> RedirectResponse:
         """On to another page, which a reload does not send the form to again."""
@@ -47,16 +47,16 @@ class Visit(Caller):
         return RedirectResponse(path + query + (f"#{at}" if at else ""), status_code=303)
 
 
-async def _visit(request: Request) -> Visit:
-    return Visit(request)
+async def _visit(request: Request) -> PageRequest:
+    return PageRequest(request)
 
 
-async def _curator(request: Request) -> Visit:
-    visit = Visit(request)
-    visit.must_be_curator()
-    return visit
+async def _curator(request: Request) -> PageRequest:
+    page = PageRequest(request)
+    page.must_be_curator()
+    return page
 
 
-Visited = Annotated[Visit, Depends(_visit)]
-Curating = Annotated[Visit, Depends(_curator)]
+Page = Annotated[PageRequest, Depends(_visit)]
+CuratorPage = Annotated[PageRequest, Depends(_curator)]
 """Of a page that only curators may open."""

@@ -13,11 +13,11 @@ from frith.server.budget.amounts import read_budget
 from frith.server.budget.tables import View
 from frith.server.problems import Problem
 from frith.server.web import texts
-from frith.server.web.page_request import Visit
+from frith.server.web.page_request import PageRequest
 
 
 def price(
-    visit: Visit,
+    page: PageRequest,
     session: Session,
     view: View,
     epsilon: str,
@@ -28,7 +28,7 @@ def price(
 
     `check` refuses what asking would refuse, and names the batch if it has accounts of its own.
     """
-    account = (visit.context, session, view, visit.member.name)
+    account = (page.context, session, view, page.member.name)
     try:
         budget = read_budget(epsilon, delta or "0")
         apart = check(budget)

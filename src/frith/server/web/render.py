@@ -22,7 +22,7 @@ _HEADERS = {"referrer-policy": "same-origin"}
 """Within this site only: browsers that send no referrer at all send no origin with a form either."""
 
 
-def page(
+def render_page(
     template: str, status: int = 200, signed_in: SignedIn | None = None, **values: Any
 ) -> HTMLResponse:
     """A page for whoever is signed in, or for nobody yet."""

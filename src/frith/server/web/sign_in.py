@@ -12,9 +12,9 @@ from frith.server.auth.middleware import address_of, cookie_of
 from frith.server.auth.sessions import COOKIE, sign_in, sign_out
 from frith.server.context import Context
 from frith.server.problems import Problem
-from frith.server.web.forms import Posted, Sent, read_form
-from frith.server.web.page_request import Visited
-from frith.server.web.render import page
+from frith.server.web.forms import Form, PostedForm, read_form
+from frith.server.web.page_request import Page
+from frith.server.web.render import render_page
 
 router = APIRouter()
 _LOCAL = re.compile(r"/(?!/)[!-\[\]-~]*\Z")  # printable, no backslash, one slash first
@@ -31,17 +31,17 @@ def safe_next(path: str) -> str:
 
 @router.get("/sign-in")
 def ask(next: str = "/") -> HTMLResponse:
-    return page("sign_in.html", next=safe_next(next), problem=None)
+    return render_page("sign_in.html", next=safe_next(next), problem=None)
 
 
 @router.post("/sign-in")
-def enter(request: Request, sent: Annotated[Sent, Depends(read_form)]) -> Response:
+def enter(request: Request, form: Annotated[Form, Depends(read_form)]) -> Response:
     """A new session, or the form again with what was wrong."""
-    target = safe_next(sent.text("next", "/"))
+    target = safe_next(form.text("next", "/"))
     try:
-        cookie = _sign_in(request, sent.text("token"))
+        cookie = _sign_in(request, form.text("token"))
     except Problem as problem:
-        return page("sign_in.html", problem.status, next=target, problem=problem)
+        return render_page("sign_in.html", problem.status, next=target, problem=problem)
     answer = RedirectResponse(target, status_code=303)
     context: Context = request.app.state.context
     answer.set_cookie(
@@ -75,9 +75,9 @@ def _sign_in(request: Request, token: str) -> str:
 
 
 @router.post("/sign-out")
-def leave(sent: Posted, visit: Visited) -> Response:
-    with visit.write() as session:
-        sign_out(session, cookie_of(visit.request.scope))
+def leave(form: PostedForm, page: Page) -> Response:
+    with page.write() as session:
+        sign_out(session, cookie_of(page.request.scope))
     answer = RedirectResponse("/sign-in", status_code=303)
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return answer

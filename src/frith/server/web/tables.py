@@ -19,9 +19,9 @@ from frith.server.jobs.requests import ask_to_train
 from frith.server.problems import Problem
 from frith.server.schema import Job
 from frith.server.web import texts
-from frith.server.web.forms import NOTHING, Posted, Sent
+from frith.server.web.forms import EMPTY, Form, PostedForm
 from frith.server.web.learners import offers, read_parameters
-from frith.server.web.page_request import Visit, Visited
+from frith.server.web.page_request import Page, PageRequest
 from frith.server.web.prices import price
 
 router = APIRouter()
@@ -29,55 +29,55 @@ _HISTORY = 25  # jobs listed on a table's page
 
 
 @router.get("/")
-def home(visit: Visited) -> HTMLResponse:
-    with visit.read() as session:
-        views = tables.list_views(session, visit.member)
-        cards = [{"view": v, "account": own_account(visit, session, v)} for v in views]
-    return visit.show("home.html", cards=cards)
+def home(page: Page) -> HTMLResponse:
+    with page.read() as session:
+        views = tables.list_views(session, page.member)
+        cards = [{"view": v, "account": own_account(page, session, v)} for v in views]
+    return page.show("home.html", cards=cards)
 
 
 @router.get("/tables/{table}")
-def show_table(table: str, visit: Visited) -> HTMLResponse:
-    return _table_page(visit, table, NOTHING)
+def show_table(table: str, page: Page) -> HTMLResponse:
+    return _table_page(page, table, EMPTY)
 
 
 @router.post("/tables/{table}/forests")
-def train(sent: Posted, table: str, visit: Visited) -> Response:
+def train(form: PostedForm, table: str, page: Page) -> Response:
     """The buttons of the form: a forest, a dry run of one, or the price again."""
-    kind = JobKind.DRY_RUN if sent.text("kind") == JobKind.DRY_RUN else JobKind.TRAIN
-    if sent.text("kind") == "quote":  # of a browser without scripts
-        return _table_page(visit, table, sent)
+    kind = JobKind.DRY_RUN if form.text("kind") == JobKind.DRY_RUN else JobKind.TRAIN
+    if form.text("kind") == "quote":  # of a browser without scripts
+        return _table_page(page, table, form)
     try:
-        job = _ask(visit, table, kind, sent)
+        job = _ask(page, table, kind, form)
     except Problem as problem:
-        return _table_page(visit, table, sent, problem)
-    return visit.go("jobs", job.id)
+        return _table_page(page, table, form, problem)
+    return page.go("jobs", job.id)
 
 
 @router.get("/tables/{table}/quote")
 def quote(
-    table: str, visit: Visited, epsilon: str = "", delta: str = "", learner: str = ""
+    table: str, page: Page, epsilon: str = "", delta: str = "", learner: str = ""
 ) -> JSONResponse:
     """What the form would cost."""
-    with visit.read() as session:
-        view = tables.see(session, table, visit.member)
-        return JSONResponse(_price(visit, session, view, epsilon, delta, learner))
+    with page.read() as session:
+        view = tables.see(session, table, page.member)
+        return JSONResponse(_price(page, session, view, epsilon, delta, learner))
 
 
 def _price(
-    visit: Visit, session: Session, view: View, epsilon: str, delta: str, learner: str = ""
+    page: PageRequest, session: Session, view: View, epsilon: str, delta: str, learner: str = ""
 ) -> dict[str, Any]:
     def check(budget: Budget) -> None:
         view.policy.check(learner or None, budget)
 
-    return price(visit, session, view, epsilon, delta, check)
+    return price(page, session, view, epsilon, delta, check)
 
 
 def own_account(
-    visit: Visit, session: Session, view: View, batch: str | None = None
+    page: PageRequest, session: Session, view: View, batch: str | None = None
 ) -> texts.Account:
     """The visitor's own; `batch` is one with accounts of its own."""
-    _, own = accounts.states(visit.context, session, view, visit.member.name, batch)
+    _, own = accounts.states(page.context, session, view, page.member.name, batch)
     return texts.Account(own)
 
 
@@ -88,41 +88,41 @@ def slider(view: View) -> dict[str, Any]:
     return {"most": f"{most:g}", "step": f"{most / 200:g}", "least": policy.least_epsilon}
 
 
-def _ask(visit: Visit, table: str, kind: str, sent: Sent) -> Job:
-    budget = read_budget(sent.text("epsilon"), sent.text("delta") or "0")
-    with visit.write() as session:
-        view = tables.see(session, table, visit.member)
-        learner = sent.text("learner") or view.learner
-        parameters = read_parameters(learner, sent)
+def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:
+    budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
+    with page.write() as session:
+        view = tables.see(session, table, page.member)
+        learner = form.text("learner") or view.learner
+        parameters = read_parameters(learner, form)
         asked = ask_to_train(kind, learner, budget, parameters, view.domain)
         view.policy.check(learner, budget)
-        return queue.accept(visit.context, session, view, visit.member, asked)
+        return queue.accept(page.context, session, view, page.member, asked)
 
 
 def _table_page(
-    visit: Visit, table: str, sent: Sent, problem: Problem | None = None
+    page: PageRequest, table: str, form: Form, problem: Problem | None = None
 ) -> HTMLResponse:
-    epsilon = sent.text("epsilon") or "0.5"
-    with visit.read() as session:
-        view = tables.see(session, table, visit.member)
-        found = history.list_jobs(session, visit.member, Job.table == table, limit=_HISTORY)
+    epsilon = form.text("epsilon") or "0.5"
+    with page.read() as session:
+        view = tables.see(session, table, page.member)
+        found = history.list_jobs(session, page.member, Job.table == table, limit=_HISTORY)
         values = {
             "view": view,
-            "account": own_account(visit, session, view),
-            "jobs": [history.describe(visit.context, session, job) for job in found],
+            "account": own_account(page, session, view),
+            "jobs": [history.describe(page.context, session, job) for job in found],
             "batches": [
-                (b.name, own_account(visit, session, view, b.name) if b.disjoint else None)
+                (b.name, own_account(page, session, view, b.name) if b.disjoint else None)
                 for b in tables.list_batches(session, table)
             ],
-            "price": _price(visit, session, view, epsilon, sent.text("delta")),
+            "price": _price(page, session, view, epsilon, form.text("delta")),
         }
-    return visit.show(
+    return page.show(
         "table.html",
         problem.status if problem else 200,
         problem=problem,
-        sent=sent,
+        form=form,
         epsilon=epsilon,
-        offers=offers(view.policy.learners, sent),
+        offers=offers(view.policy.learners, form),
         slider=slider(view),
         **values,
     )

@@ -9,80 +9,80 @@ from frith.client import documents as d
 from frith.server.auth import members
 from frith.server.problems import Problem
 from frith.server.web.account import issue
-from frith.server.web.forms import NOTHING, Posted, Sent, read_document
-from frith.server.web.page_request import Curating, Visit
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
+from frith.server.web.page_request import CuratorPage, PageRequest
 
 router = APIRouter(prefix="/curate/members")
 
 
 @router.get("")
-def list_members(visit: Curating) -> HTMLResponse:
-    return _members_page(visit)
+def list_members(page: CuratorPage) -> HTMLResponse:
+    return _members_page(page)
 
 
 @router.post("")
-def add(sent: Posted, visit: Curating) -> Response:
+def add(form: PostedForm, page: CuratorPage) -> Response:
     try:
-        asked = read_document(d.MemberRequest, sent.given("name", "role", "subject"))
-        with visit.write() as session:
-            members.add_member(visit.context, session, asked.name, asked.role, asked.subject)
+        asked = read_document(d.MemberRequest, form.given("name", "role", "subject"))
+        with page.write() as session:
+            members.add_member(page.context, session, asked.name, asked.role, asked.subject)
     except Problem as problem:
-        return _members_page(visit, problem.status, problem=problem, sent=sent, at="member")
-    return visit.go("curate", "members", done="member", at=f"member-{asked.name}")
+        return _members_page(page, problem.status, problem=problem, form=form, at="member")
+    return page.go("curate", "members", done="member", at=f"member-{asked.name}")
 
 
 @router.post("/{member}/tokens")
-def create_token(sent: Posted, member: str, visit: Curating) -> Response:
+def create_token(form: PostedForm, member: str, page: CuratorPage) -> Response:
     try:
-        issued = issue(visit, member, sent)
+        issued = issue(page, member, form)
     except Problem as problem:
-        return _members_page(visit, problem.status, problem=problem, sent=sent, at=member)
-    return _members_page(visit, issued=issued)
+        return _members_page(page, problem.status, problem=problem, form=form, at=member)
+    return _members_page(page, issued=issued)
 
 
 @router.post("/{member}/disable")
-def disable(sent: Posted, member: str, visit: Curating) -> Response:
-    return _set_disabled(visit, member, True)
+def disable(form: PostedForm, member: str, page: CuratorPage) -> Response:
+    return _set_disabled(page, member, True)
 
 
 @router.post("/{member}/enable")
-def enable(sent: Posted, member: str, visit: Curating) -> Response:
-    return _set_disabled(visit, member, False)
+def enable(form: PostedForm, member: str, page: CuratorPage) -> Response:
+    return _set_disabled(page, member, False)
 
 
-def _set_disabled(visit: Visit, member: str, disabled: bool) -> Response:
-    with visit.write() as session:
-        members.set_disabled(visit.context, session, member, disabled, visit.member)
+def _set_disabled(page: PageRequest, member: str, disabled: bool) -> Response:
+    with page.write() as session:
+        members.set_disabled(page.context, session, member, disabled, page.member)
     done = "disabled" if disabled else "enabled"
-    return visit.go("curate", "members", done=done, at=f"member-{member}")
+    return page.go("curate", "members", done=done, at=f"member-{member}")
 
 
 @router.post("/tokens/{token}/revoke")
-def revoke(sent: Posted, token: str, visit: Curating) -> Response:
-    with visit.write() as session:
-        found = members.revoke_token(visit.context, session, token, visit.member)
-    return visit.go("curate", "members", done="revoked", at=f"member-{found.member}")
+def revoke(form: PostedForm, token: str, page: CuratorPage) -> Response:
+    with page.write() as session:
+        found = members.revoke_token(page.context, session, token, page.member)
+    return page.go("curate", "members", done="revoked", at=f"member-{found.member}")
 
 
 def _members_page(
-    visit: Visit,
+    page: PageRequest,
     status: int = 200,
     problem: Problem | None = None,
     issued: members.Issued | None = None,
-    sent: Sent = NOTHING,
+    form: Form = EMPTY,
     at: str = "",
 ) -> HTMLResponse:
-    with visit.read() as session:
+    with page.read() as session:
         people = members.list_members(session)
         tokens = members.list_tokens(session)
-    return visit.show(
+    return page.show(
         "curate/members.html",
         status,
         people=[(m, [t for t in tokens if t.member == m.name][::-1]) for m in people],
-        valid={t.id for t in tokens if members.is_valid(visit.context, t)},
-        days=visit.context.settings.token_days,
+        valid={t.id for t in tokens if members.is_valid(page.context, t)},
+        days=page.context.settings.token_days,
         problem=problem,
         issued=issued,
-        sent=sent,
+        form=form,
         at=at,
     )

@@ -12,16 +12,16 @@ from frith.server.budget import accounts, tables
 from frith.server.jobs import history
 from frith.server.web import texts
 from frith.server.web.jobs import older_than
-from frith.server.web.page_request import Curating
+from frith.server.web.page_request import CuratorPage
 
 router = APIRouter(prefix="/curate")
 _LATEST = 8  # jobs shown
 
 
 @router.get("")
-def overview(visit: Curating) -> HTMLResponse:
-    context, me = visit.context, visit.member
-    with visit.read() as session:
+def overview(page: CuratorPage) -> HTMLResponse:
+    context, me = page.context, page.member
+    with page.read() as session:
         cards = []
         for view in tables.list_views(session, me):
             whole, _ = accounts.states(context, session, view, me.name)
@@ -30,20 +30,20 @@ def overview(visit: Curating) -> HTMLResponse:
         found = history.list_jobs(session, me, everyone=True, limit=_LATEST)
         latest = [history.describe(context, session, job) for job in found]
         people = members.list_members(session)
-    return visit.show("curate/overview.html", cards=cards, jobs=latest, members=people)
+    return page.show("curate/overview.html", cards=cards, jobs=latest, members=people)
 
 
 @router.get("/jobs")
-def list_jobs(visit: Curating, before: Before = None) -> HTMLResponse:
-    with visit.read() as session:
+def list_jobs(page: CuratorPage, before: Before = None) -> HTMLResponse:
+    with page.read() as session:
         found = history.list_jobs(
-            session, visit.member, everyone=True, before=before, limit=history.PAGE
+            session, page.member, everyone=True, before=before, limit=history.PAGE
         )
-        shown = [history.describe(visit.context, session, job) for job in found]
+        shown = [history.describe(page.context, session, job) for job in found]
     took = {
         job.id: texts.took(job.started, job.finished)
         for job, document in zip(found, shown, strict=True)
         if document.state in (JobState.DONE, JobState.FAILED)  # as shown, not as stored
     }
     older = older_than(found)
-    return visit.show("curate/jobs.html", jobs=shown, took=took, before=before, older=older)
+    return page.show("curate/jobs.html", jobs=shown, took=took, before=before, older=older)

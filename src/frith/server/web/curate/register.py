@@ -14,45 +14,45 @@ from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server.budget import tables
 from frith.server.problems import Problem
-from frith.server.web.forms import NOTHING, Posted, Sent, read_document
-from frith.server.web.page_request import Curating, Visit
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
+from frith.server.web.page_request import CuratorPage, PageRequest
 
 router = APIRouter(prefix="/curate")
 _AMOUNTS = ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon")
 
 
 @router.get("/register")
-def new_table(visit: Curating) -> HTMLResponse:
-    return _form(visit, NOTHING)
+def new_table(page: CuratorPage) -> HTMLResponse:
+    return _form(page, EMPTY)
 
 
 @router.post("/register")
-def register(sent: Posted, visit: Curating) -> Response:
+def register(form: PostedForm, page: CuratorPage) -> Response:
     """Both buttons of the form: a draft to review, or the table as reviewed."""
     try:
-        if sent.has("draft"):
-            return _form(visit, sent, domain=_draft(sent))
-        asked = read_document(d.TableRequest, _asked(sent))
-        tables.register_request(visit.context, asked)
+        if form.has("draft"):
+            return _form(page, form, domain=_draft(form))
+        asked = read_document(d.TableRequest, _asked(form))
+        tables.register_request(page.context, asked)
     except Problem as problem:
-        return _form(visit, sent, problem)
-    return visit.go("curate", "tables", asked.name, done="registered", at="grants")
+        return _form(page, form, problem)
+    return page.go("curate", "tables", asked.name, done="registered", at="grants")
 
 
-def policy_asked(sent: Sent) -> d.PolicyRequest:
+def policy_asked(form: Form) -> d.PolicyRequest:
     """The fields of a policy; all learners checked and none checked are different answers."""
-    data: dict[str, Any] = sent.given(*_AMOUNTS, "renewal_days")
-    return read_document(d.PolicyRequest, data | {"learners": sent.all("learners")})
+    data: dict[str, Any] = form.given(*_AMOUNTS, "renewal_days")
+    return read_document(d.PolicyRequest, data | {"learners": form.all("learners")})
 
 
-def _asked(sent: Sent) -> dict[str, Any]:
-    words = {name: sent.text(name) for name in ("name", "source", "domain", "title")}
-    return words | {"signed": sent.has("signed"), "policy": policy_asked(sent)}
+def _asked(form: Form) -> dict[str, Any]:
+    words = {name: form.text(name) for name in ("name", "source", "domain", "title")}
+    return words | {"signed": form.has("signed"), "policy": policy_asked(form)}
 
 
-def _draft(sent: Sent) -> str:
+def _draft(form: Form) -> str:
     """A domain read off the records: exact facts, shown to a curator alone and stored nowhere."""
-    source, label = sent.text("source"), sent.text("label")
+    source, label = form.text("source"), form.text("label")
     if "://" in source:
         raise Problem(
             ProblemCode.INVALID, "a draft is made from files; for a database write the domain here"
@@ -62,7 +62,7 @@ def _draft(sent: Sent) -> str:
             ProblemCode.INVALID, "name the source and the label's column to draft a domain"
         )
     try:
-        return draft_text(draft_of_files(source, label, sent.text("person") or None))
+        return draft_text(draft_of_files(source, label, form.text("person") or None))
     except FrithError as error:
         raise Problem(ProblemCode.INVALID, str(error)) from None
     except (OSError, ValueError):  # a reader's own words may quote a record
@@ -70,16 +70,16 @@ def _draft(sent: Sent) -> str:
 
 
 def _form(
-    visit: Visit, sent: Sent, problem: Problem | None = None, domain: str | None = None
+    page: PageRequest, form: Form, problem: Problem | None = None, domain: str | None = None
 ) -> HTMLResponse:
-    is_new = not sent.fields
-    return visit.show(
+    is_new = not form.fields
+    return page.show(
         "curate/register.html",
         problem.status if problem else 200,
-        sent=sent,
+        form=form,
         problem=problem,
-        domain=sent.text("domain") if domain is None else domain,
+        domain=form.text("domain") if domain is None else domain,
         is_draft=domain is not None,
         learners=list(BY_NAME),
-        chosen=list(BY_NAME) if is_new else sent.all("learners"),
+        chosen=list(BY_NAME) if is_new else form.all("learners"),
     )

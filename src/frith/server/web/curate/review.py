@@ -24,91 +24,91 @@ from frith.server.context import Context
 from frith.server.problems import Problem
 from frith.server.web import charts, texts
 from frith.server.web.curate.register import policy_asked
-from frith.server.web.forms import NOTHING, Posted, Sent, read_document
-from frith.server.web.page_request import Curating, Visit
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
+from frith.server.web.page_request import CuratorPage, PageRequest
 
 router = APIRouter(prefix="/curate/tables/{table}")
 _SHOWN = 100  # entries listed, the newest
 
 
 @router.get("")
-def review(table: str, visit: Curating) -> HTMLResponse:
-    return _review_page(visit, table)
+def review(table: str, page: CuratorPage) -> HTMLResponse:
+    return _review_page(page, table)
 
 
 @router.post("/policy")
-def set_policy(sent: Posted, table: str, visit: Curating) -> Response:
+def set_policy(form: PostedForm, table: str, page: CuratorPage) -> Response:
     try:
-        policy = read_policy(policy_asked(sent))
-        with visit.write() as session:
-            tables.update_policy(visit.context, session, table, policy)
+        policy = read_policy(policy_asked(form))
+        with page.write() as session:
+            tables.update_policy(page.context, session, table, policy)
     except Problem as problem:
-        return _review_page(visit, table, sent, problem, "policy")
-    return visit.go("curate", "tables", table, done="policy", at="policy")
+        return _review_page(page, table, form, problem, "policy")
+    return page.go("curate", "tables", table, done="policy", at="policy")
 
 
 @router.post("/version")
-def raise_version(sent: Posted, table: str, visit: Curating) -> Response:
-    with visit.write() as session:
+def raise_version(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    with page.write() as session:
         tables.raise_version(session, table)
-    return visit.go("curate", "tables", table, done="version")
+    return page.go("curate", "tables", table, done="version")
 
 
 @router.post("/batches")
-def add_batch(sent: Posted, table: str, visit: Curating) -> Response:
-    data = {"name": sent.text("name"), "source": sent.text("source")}
+def add_batch(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    data = {"name": form.text("name"), "source": form.text("source")}
     try:
-        asked = read_document(d.BatchRequest, data | {"disjoint": sent.has("disjoint")})
-        tables.add_batch_request(visit.context, table, asked)
+        asked = read_document(d.BatchRequest, data | {"disjoint": form.has("disjoint")})
+        tables.add_batch_request(page.context, table, asked)
     except Problem as problem:
-        return _review_page(visit, table, sent, problem, "batches")
-    return visit.go("curate", "tables", table, done="batch", at="batches")
+        return _review_page(page, table, form, problem, "batches")
+    return page.go("curate", "tables", table, done="batch", at="batches")
 
 
 @router.post("/grants")
-def grant(sent: Posted, table: str, visit: Curating) -> Response:
-    cap = sent.text("epsilon")
+def grant(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    cap = form.text("epsilon")
     try:
         epsilon = show(read_budget(cap).epsilon) if cap else None
-        with visit.write() as session:
+        with page.write() as session:
             names = tables.domain_of(tables.get_table(session, table)).names
-            columns = [name for name in names if name in set(sent.all("columns"))]
+            columns = [name for name in names if name in set(form.all("columns"))]
             wanted = None if len(columns) == len(names) else columns
-            member = sent.text("member")
-            tables.grant(visit.context, session, table, member, wanted, epsilon)
+            member = form.text("member")
+            tables.grant(page.context, session, table, member, wanted, epsilon)
     except Problem as problem:
-        return _review_page(visit, table, sent, problem, "grants")
-    return visit.go("curate", "tables", table, done="granted", at="grants")
+        return _review_page(page, table, form, problem, "grants")
+    return page.go("curate", "tables", table, done="granted", at="grants")
 
 
 @router.post("/grants/{member}/withdraw")
-def withdraw(sent: Posted, table: str, member: str, visit: Curating) -> Response:
-    with visit.write() as session:
+def withdraw(form: PostedForm, table: str, member: str, page: CuratorPage) -> Response:
+    with page.write() as session:
         tables.withdraw(session, table, member)
-    return visit.go("curate", "tables", table, done="withdrawn", at="grants")
+    return page.go("curate", "tables", table, done="withdrawn", at="grants")
 
 
 def _review_page(
-    visit: Visit,
+    page: PageRequest,
     table: str,
-    sent: Sent = NOTHING,
+    form: Form = EMPTY,
     problem: Problem | None = None,
     at: str = "",
 ) -> HTMLResponse:
-    """The page; `at` names the form that `sent` and `problem` belong to."""
-    with visit.read() as session:
-        view = tables.see(session, table, visit.member)
-        values = _facts(visit.context, session, view, visit.member.name)
+    """The page; `at` names the form that `form` and `problem` belong to."""
+    with page.read() as session:
+        view = tables.see(session, table, page.member)
+        values = _facts(page.context, session, view, page.member.name)
         people = [m.name for m in members.list_members(session) if not m.is_curator]
-    return visit.show(
+    return page.show(
         "curate/review.html",
         problem.status if problem else 200,
         view=view,
         source=tables.masked(view.table.source),
-        policy=_policy_fields(view, sent) if at == "policy" else view.policy.to_json(),
+        policy=_policy_fields(view, form) if at == "policy" else view.policy.to_json(),
         learners=list(BY_NAME),
         analysts=people,
-        sent=sent,
+        form=form,
         problem=problem,
         at=at,
         **values,
@@ -153,7 +153,7 @@ def _grant(given: Any) -> dict[str, Any]:
     return {"member": given.member, "columns": columns, "epsilon": given.epsilon}
 
 
-def _policy_fields(view: tables.View, sent: Sent) -> dict[str, Any]:
+def _policy_fields(view: tables.View, form: Form) -> dict[str, Any]:
     """What was typed, over what is saved."""
     saved = view.policy.to_json()
-    return {name: sent.text(name) for name in saved} | {"learners": sent.all("learners")}
+    return {name: form.text(name) for name in saved} | {"learners": form.all("learners")}

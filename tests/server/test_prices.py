@@ -10,7 +10,7 @@ pytestmark = pytest.mark.xdist_group("faults")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with ServerProcess(tmp_path_factory.mktemp("door"), epsilon="4", workers=1) as running:
+    with ServerProcess(tmp_path_factory.mktemp("prices"), epsilon="4", workers=1) as running:
         yield running
 
 
