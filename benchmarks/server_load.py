@@ -24,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.common import RESULTS
 from benchmarks.server_process import ANALYST, ServerProcess
 from frith.domain.synthetic import synthetic_table
-from frith.server import sessions, tables
-from frith.server.policies import Policy
+from frith.server.auth import sessions
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 
 CLIENTS, SHARES = 64, 40
 QUOTES_A_SECOND = 200

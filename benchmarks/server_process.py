@@ -15,9 +15,10 @@ from typing import Any
 
 import httpx2
 
-from frith.server import members, sample
+from frith.server.auth import members
 from frith.server.context import Context
-from frith.server.serve import open_context
+from frith.server.run import sample
+from frith.server.run.serve import open_context
 from frith.server.settings import Settings
 
 CURATOR, ANALYST = sample.CURATOR, sample.ANALYST
@@ -64,7 +65,7 @@ class ServerProcess:
 
     def new_analyst(self, name: str, context: Context) -> str:
         """A further analyst with a grant, and their token."""
-        from frith.server import tables
+        from frith.server.budget import tables
 
         with context.database.write() as session:
             members.add_member(context, session, name, "analyst")

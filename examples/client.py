@@ -79,7 +79,7 @@ def tour(db: RemoteDatabase) -> None:
     say(db.score(model, epsilon=EPSILON))
 
     title("New records: a batch of other people, added to the random decision trees")
-    [batch] = db.table(table).batches
+    [batch] = db.table(table).batch_names
     updated = db.update(models["random-decision"], batch, epsilon=EPSILON)
     say(updated.forest_.describe())
 

@@ -12,13 +12,14 @@ import structlog
 import uvicorn
 
 import frith
-from frith.server import members, tables
 from frith.server.app import make_app
+from frith.server.auth import members
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 from frith.server.context import Context
-from frith.server.policies import Policy
-from frith.server.serve import open_context
+from frith.server.run.serve import open_context
+from frith.server.run.worker import Worker
 from frith.server.settings import Settings
-from frith.server.worker import Worker
 from tests.tables import small_domain, small_table
 
 

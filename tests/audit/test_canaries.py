@@ -20,8 +20,8 @@ from frith.audit.canaries import (
 from frith.audit.known_bad import HalfScaleCurator, Leaves
 from frith.audit.sizes import QUICK
 from frith.audit.subjects import Subject
-from frith.server import tables
-from frith.server.policies import Policy
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 from tests.audit.subjects import BUDGETS, SUBJECTS
 from tests.hosting import hosted
 

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 import frith
 from frith.client import Job, RemoteDatabase, wire
-from frith.client.facts import Account
+from frith.client.documents import Account
 from frith.curator.confusion import Score
 from frith.errors import BudgetExceeded, RemoteError
 from frith.learners import BY_NAME
@@ -165,7 +165,7 @@ def test_what_is_missing_is_named(host, monkeypatch):
 def test_an_analyst_sees_their_table_and_nothing_else(asked):
     name, database = asked
     [table] = database.tables()
-    assert (table.name, table.batches, table.source) == (name, ("later",), None)
+    assert (table.name, table.batch_names, table.source) == (name, ("later",), None)
     assert repr(database.tables()) == (
         f"{name}: A small table; 3 attributes, label 'good' of 2 values, version 1, batches later"
     )
@@ -216,7 +216,8 @@ def test_learners_come_with_their_parameters(asked):
 
 def test_facts_of_a_newer_server_are_read():
     said = {"name": "a", "unit": "epsilon", "left_epsilon": 1.0, "new": 1}
-    account = Account.read(said | dict.fromkeys(Account.AMOUNTS, "1/3"))
+    amounts = ("epsilon", "delta", "total", "spent", "held", "left")
+    account = Account.read(said | dict.fromkeys(amounts, "1/3"))
     assert account.left == Fraction(1, 3)
 
 
@@ -639,7 +640,8 @@ def test_a_new_version_makes_a_repeat_a_new_request(host, curator):
 
 def test_a_batch_is_registered(host, curator):
     table, _ = host.add_table(batch=False)
-    assert curator.add_batch(table, "more", host.folder / "later.parquet").batches == ("more",)
+    changed = curator.add_batch(table, "more", host.folder / "later.parquet")
+    assert changed.batch_names == ("more",)
 
 
 def test_the_ledger_is_read_page_by_page(host, curator, monkeypatch):

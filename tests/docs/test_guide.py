@@ -24,10 +24,10 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from frith.server.sample import fill
-from frith.server.serve import open_context
+from frith.server.run.sample import fill
+from frith.server.run.serve import open_context
+from frith.server.run.worker import Worker
 from frith.server.settings import Settings
-from frith.server.worker import Worker
 from tests.hosting import listening, silence
 
 ROOT = Path(__file__).parents[2]

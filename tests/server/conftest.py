@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -19,15 +20,18 @@ from starlette.testclient import TestClient
 
 from frith.ledger.book import utc_now
 from frith.ledger.database import Database
-from frith.server import jobs, members, tables
+from frith.server.api.metrics import Requests
 from frith.server.app import make_app
+from frith.server.auth import members
+from frith.server.auth.limits import ConcurrencyLimit
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 from frith.server.context import Context
-from frith.server.limits import Crowd
-from frith.server.metrics import Requests
-from frith.server.policies import Policy
-from frith.server.sample import ANALYST, CURATOR, Sample, fill
+from frith.server.run.sample import ANALYST, CURATOR, Sample, fill
+from frith.server.run.worker import Worker
+from frith.server.schema import Job
 from frith.server.settings import Settings
-from frith.server.worker import Worker
+from tests.tables import small_domain, small_table
 
 HOST = "http://frith.test"
 BUDGET = "40"
@@ -77,7 +81,7 @@ def shared_app(context: Context) -> FastAPI:
     """The application for this context. Its routes, which take half a second, are made once."""
     app = _made_once()
     app.state.context, app.state.requests = context, Requests()
-    app.state.crowd = Crowd(context.settings.heavy_reads)
+    app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     now = {"context": context, "settings": context.settings, "requests": app.state.requests}
     for layer in app.user_middleware:
         layer.kwargs |= {name: now[name] for name in layer.kwargs}
@@ -106,7 +110,7 @@ class House:
 
     def set(self, **settings: Any) -> None:
         """The same server, started with other settings."""
-        self.settings = replace(self.settings, **settings)
+        self.settings = self.settings.model_copy(update=settings)
         self.__post_init__()
 
     def stranger(self, **headers: str) -> TestClient:
@@ -149,7 +153,7 @@ class House:
 
     def change_job(self, job: str, **fields: Any) -> None:
         with self.database.write() as session:
-            found = session.get(jobs.Job, job)
+            found = session.get(Job, job)
             for name, value in fields.items():
                 setattr(found, name, value)
 
@@ -213,6 +217,23 @@ def house(template, tmp_path):
 def records(house):
     """The sample's records."""
     return pd.read_parquet(house.folder / "records.parquet")
+
+
+def domain_text(domain):
+    return json.dumps(domain.to_json())
+
+
+@pytest.fixture
+def small(house):
+    """A body that registers a small table."""
+    path = house.folder / "small.csv"
+    small_table().drop(columns="who").to_csv(path, index=False)
+    return {
+        "name": "small",
+        "source": str(path),
+        "domain": domain_text(small_domain()),
+        "policy": {"epsilon": "2"},
+    }
 
 
 @pytest.fixture(autouse=True)

@@ -13,13 +13,13 @@ from starlette.websockets import WebSocketDisconnect
 
 from benchmarks.server_process import ServerProcess
 from frith.ledger.database import Database
-from frith.server import members, sessions
 from frith.server.app import SECURITY, make_app
+from frith.server.auth import members, sessions
+from frith.server.auth.limits import ConcurrencyLimit
+from frith.server.auth.sessions import COOKIE
+from frith.server.budget import export
 from frith.server.context import Context
-from frith.server.limits import Crowd
-from frith.server.routes import ledger
-from frith.server.sample import fill
-from frith.server.sessions import COOKIE
+from frith.server.run.sample import fill
 from frith.server.settings import Settings
 from tests.server.conftest import HOST, Person, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
@@ -580,7 +580,7 @@ def test_every_answer_carries_the_security_headers(house, monkeypatch):
     def fail(*args):
         raise KeyError("Mr Smith")
 
-    monkeypatch.setattr("frith.server.tables.list_views", fail)
+    monkeypatch.setattr("frith.server.budget.tables.list_views", fail)
     answers.append(house.analyst.get("/v1/tables"))
     assert [a.status_code for a in answers] == [200, 401, 200, 303, 404, 404, 403, 405, 413, 500]
     for answer in answers:
@@ -596,7 +596,7 @@ def test_what_nobody_foresaw_is_told_and_logged_without_its_words(
     def fail(*args):
         raise KeyError("Mr Smith")
 
-    monkeypatch.setattr("frith.server.tables.list_views", fail)
+    monkeypatch.setattr("frith.server.budget.tables.list_views", fail)
     answer = TestClient(house.app, HOST).get("/v1/tables", headers=house.analyst.headers)
     assert answer.status_code == 500
     assert answer.json() == {"code": "failed", "message": "something went wrong here"}
@@ -697,7 +697,7 @@ def test_a_member_has_so_many_requests_a_second(house):
 
 
 def test_only_so_many_may_read_much_at_once(house, values):
-    house.app.state.crowd = Crowd(0, patience=0)
+    house.app.state.concurrency = ConcurrencyLimit(0, patience=0)
     curator, pages = house.curator, browser(house, signed_in(house, house.sample.curator_token))
     refusals = {}
     for route in routes_of(house.app):
@@ -711,21 +711,21 @@ def test_only_so_many_may_read_much_at_once(house, values):
 
 def test_who_reads_much_has_a_place_until_the_answer_is_sent(house, values, monkeypatch):
     house.set(heavy_reads=1)
-    real, inside = ledger._pages, []
+    real, inside = export._pages, []
 
     def pages(caller):
         for page in real(caller):
             yield page
-            inside.append(list(house.app.state.crowd._inside))
+            inside.append(list(house.app.state.concurrency._inside))
 
-    monkeypatch.setattr(ledger, "_pages", pages)
-    monkeypatch.setattr(ledger, "_PAGE", 2)
+    monkeypatch.setattr(export, "_pages", pages)
+    monkeypatch.setattr(export, "PAGE", 2)
     for _ in range(2):
         assert house.analyst.get("/v1/ledger.csv").status_code == 200
     assert house.analyst.get("/v1/forests/none/picture.svg").status_code == 404
     assert inside
     assert {tuple(found) for found in inside} == {("ana",)}
-    assert house.app.state.crowd._inside == []
+    assert house.app.state.concurrency._inside == []
 
 
 @pytest.fixture(scope="module")

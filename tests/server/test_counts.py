@@ -13,8 +13,8 @@ from frith.parties.binding import terms_of
 from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_to_json
 from frith.privacy.exact import show
-from frith.server import tables
-from frith.server.policies import Policy
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 from tests.server.conftest import refused, said
 
 QUESTION = question_to_json(RecordCount())

@@ -8,21 +8,24 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from frith.client.kinds import JobKind
 from frith.engines.files import FileEngine
 from frith.forest import Forest
 from frith.ledger.database import Database, StoreError
 from frith.privacy.sources import JournaledSource, NoiseSource, OpenDPSource
-from frith.server import jobs, training
+from frith.server.auth.members import get_member, issue_token
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.tables import see
 from frith.server.context import Context
-from frith.server.journal import pack, unpack
-from frith.server.members import get_member, issue_token
+from frith.server.jobs import history, lifecycle, queue
+from frith.server.jobs.journal import pack, unpack
+from frith.server.jobs.requests import ask_to_train
+from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, FAILED_FREE, Problem
-from frith.server.requests import TRAIN, ask_to_train, read_budget
-from frith.server.sample import fill
+from frith.server.run.sample import fill
+from frith.server.run.worker import Worker, open_curator
 from frith.server.schema import Job, Journal, Release
 from frith.server.settings import Settings
-from frith.server.tables import see
-from frith.server.worker import Worker, open_curator
 from tests.server.conftest import QUICK, Person, refused, said, shared_app
 
 LEVELS = {"learner": "gini", "parameters": {"max_depth": 3}, "epsilon": "1"}
@@ -91,7 +94,7 @@ def attempt(house, lab):
 
 def stored_answers(house, job):
     with house.database.read() as session:
-        return jobs.answers(session, job)
+        return lifecycle.answers(session, job)
 
 
 def rows(house, kind):
@@ -140,7 +143,7 @@ def test_the_release_after_a_crash_is_the_one_that_the_stored_answers_lead_to(ho
     assert len(fresh) > 0
     with house.database.read() as session:
         row = session.get(Job, job)
-        work = training.Work(session, row, house.settings)
+        work = Work(session, row, house.settings)
 
     def replayed(engine, budget):
         journal = JournaledSource(OpenDPSource(), [*stored, *fresh])
@@ -177,7 +180,7 @@ def test_every_pass_may_be_the_last_of_an_attempt(house):
 
 def test_a_job_is_given_up_after_so_many_attempts_and_its_charge_is_kept(house):
     job = ask(house)
-    for _ in range(jobs.MOST_ATTEMPTS):
+    for _ in range(lifecycle.MOST_ATTEMPTS):
         assert attempt(house, Lab(1)) == "killed"
         house.clock.move(seconds=61)
     lab = Lab()
@@ -192,9 +195,9 @@ def test_a_job_that_kills_workers_before_it_is_charged_is_given_up_for_free(hous
     def die(self):
         raise Killed
 
-    monkeypatch.setattr(training.Work, "rehearse", die)
+    monkeypatch.setattr(Work, "rehearse", die)
     job = ask(house)
-    for _ in range(jobs.MOST_ATTEMPTS):
+    for _ in range(lifecycle.MOST_ATTEMPTS):
         assert attempt(house, Lab()) == "killed"
         house.clock.move(seconds=61)
     attempt(house, Lab())
@@ -225,18 +228,18 @@ def test_a_worker_that_lost_its_job_cannot_store_anything(house):
     job = ask(house)
     slow, quick = Worker(house.context), Worker(house.context)
     with house.database.write() as session:
-        jobs.take(house.context, session, slow.name)
-        jobs.start(house.context, session, job, slow.name, [])
+        lifecycle.take(house.context, session, slow.name)
+        lifecycle.start(house.context, session, job, slow.name, [])
     house.clock.move(seconds=61)
     assert quick.work_once()
     released = house.analyst.get(f"/v1/forests/{job}").content
     for late in (
-        lambda s: jobs.finish(house.context, s, job, slow.name, {"forest": "other"}),
-        lambda s: jobs.advance(house.context, s, job, slow.name, "pass", [1], 1),
-        lambda s: jobs.renew(house.context, s, job, slow.name),
-        lambda s: jobs.start(house.context, s, job, slow.name, []),
+        lambda s: lifecycle.finish(house.context, s, job, slow.name, {"forest": "other"}),
+        lambda s: lifecycle.advance(house.context, s, job, slow.name, "pass", [1], 1),
+        lambda s: lifecycle.renew(house.context, s, job, slow.name),
+        lambda s: lifecycle.start(house.context, s, job, slow.name, []),
     ):
-        with pytest.raises(jobs.Lost), house.database.write() as session:
+        with pytest.raises(lifecycle.Lost), house.database.write() as session:
             late(session)
     assert house.analyst.get(f"/v1/forests/{job}").content == released
     assert len(rows(house, Release)) == 1
@@ -260,10 +263,10 @@ def test_a_heartbeat_keeps_a_long_job(house):
     house.set(lease_seconds=0.4)
     job = ask(house)
     with house.database.write() as session:
-        jobs.take(house.context, session, house.worker.name)
+        lifecycle.take(house.context, session, house.worker.name)
     before = rows(house, Job)[0].lease
     beaten = threading.Event()
-    renew = jobs.renew
+    renew = lifecycle.renew
 
     def renewed(*args):
         renew(*args)
@@ -271,7 +274,7 @@ def test_a_heartbeat_keeps_a_long_job(house):
 
     house.clock.move(seconds=5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "renew", renewed)
+        patch.setattr(lifecycle, "renew", renewed)
         with house.worker._heartbeat(job):
             assert beaten.wait(10)
     assert rows(house, Job)[0].lease > before
@@ -284,7 +287,7 @@ def test_one_job_is_taken_by_one_worker(house):
 
     def take(name):
         with house.database.write() as session:
-            job = jobs.take(house.context, session, name)
+            job = lifecycle.take(house.context, session, name)
             taken.append(job and job.id)
 
     threads = [threading.Thread(target=take, args=(f"w{i}",)) for i in range(8)]
@@ -316,7 +319,7 @@ def test_cancelling_and_starting_at_once_is_one_or_the_other(context):
     for number in range(6):
         job = accept(context, f"0.{number + 1}")
         with context.database.write() as session:
-            jobs.take(context, session, "w")
+            lifecycle.take(context, session, "w")
         outcomes = in_threads(lambda j=job: start(context, j), lambda j=job: cancel(context, j))
         assert sorted(outcomes) in (["done", "lost"], ["done", "refused"]), outcomes
         with context.database.read() as session:
@@ -342,11 +345,11 @@ def test_metrics_say_how_long_jobs_took(context, house):
     for epsilon, seconds in (("0.1", 3.25), ("0.2", 0.5)):
         job = accept(context, epsilon)
         with context.database.write() as session:
-            jobs.take(context, session, "w")
+            lifecycle.take(context, session, "w")
         start(context, job)
         house.clock.move(seconds=seconds)
         with context.database.write() as session:
-            jobs.finish(context, session, job, "w", {})
+            lifecycle.finish(context, session, job, "w", {})
     accept(context, "0.3")
     with context.database.write() as session:
         token = issue_token(context, session, "carla").text
@@ -361,15 +364,15 @@ def accept(context, epsilon, key=None, **parameters):
         member = get_member(session, "ana")
         view = see(session, "nursery", member)
         budget = read_budget(epsilon)
-        asked = ask_to_train(TRAIN, "random-decision", budget, parameters, view.domain)
-        return jobs.accept(context, session, view, member, asked, key).id
+        asked = ask_to_train(JobKind.TRAIN, "random-decision", budget, parameters, view.domain)
+        return queue.accept(context, session, view, member, asked, key).id
 
 
 def start(context, job):
     try:
         with context.database.write() as session:
-            jobs.start(context, session, job, "w", [])
-    except jobs.Lost:
+            lifecycle.start(context, session, job, "w", [])
+    except lifecycle.Lost:
         return "lost"
     return "done"
 
@@ -377,8 +380,8 @@ def start(context, job):
 def cancel(context, job):
     try:
         with context.database.write() as session:
-            found = jobs.find_job(session, job, get_member(session, "ana"))
-            jobs.cancel(context, session, found, get_member(session, "ana"))
+            found = history.find_job(session, job, get_member(session, "ana"))
+            lifecycle.cancel(context, session, found, get_member(session, "ana"))
     except Problem:
         return "refused"
     return "done"
@@ -429,7 +432,7 @@ def test_the_charge_is_written_before_a_record_is_read(house, monkeypatch):
 def test_a_release_is_stored_before_done_shows(house, monkeypatch):
     """Whoever looks from elsewhere while it is stored sees a running job, or both."""
     job = ask(house, **QUICK)
-    finish, looks = jobs.finish, []
+    finish, looks = lifecycle.finish, []
 
     def finish_and_look(context, session, *args):
         finish(context, session, *args)
@@ -437,7 +440,7 @@ def test_a_release_is_stored_before_done_shows(house, monkeypatch):
         looks.append(house.analyst.job(job)["state"])
         looks.append(len(rows(house, Release)))
 
-    monkeypatch.setattr(jobs, "finish", finish_and_look)
+    monkeypatch.setattr(lifecycle, "finish", finish_and_look)
     house.work()
     assert looks == ["running", 0]
     assert house.analyst.job(job)["state"] == "done"
@@ -446,14 +449,14 @@ def test_a_release_is_stored_before_done_shows(house, monkeypatch):
 
 def test_a_worker_that_dies_while_it_stores_leaves_all_or_nothing(house, monkeypatch):
     job = ask(house, **QUICK)
-    finish = jobs.finish
+    finish = lifecycle.finish
 
     def die(context, session, *args):
         finish(context, session, *args)
         session.flush()
         raise Killed
 
-    monkeypatch.setattr(jobs, "finish", die)
+    monkeypatch.setattr(lifecycle, "finish", die)
     assert attempt(house, Lab()) == "killed"
     assert house.analyst.job(job)["state"] == "running"
     assert rows(house, Release) == []
@@ -524,7 +527,7 @@ def test_a_database_that_fails_midway_is_no_failure_of_the_job(house, monkeypatc
     def fail(*args):
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(jobs, "finish", fail)
+    monkeypatch.setattr(lifecycle, "finish", fail)
     with pytest.raises(StoreError):
         house.worker.work_once()
     assert house.analyst.job(job)["state"] == "running"

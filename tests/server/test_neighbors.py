@@ -9,10 +9,10 @@ import pytest
 from frith import Ledger
 from frith.domain import Person
 from frith.privacy.guarantee import RECORD, person_neighbors
-from frith.server import tables
-from frith.server.policies import Policy
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
 from frith.server.problems import Problem
-from frith.server.sample import ANALYST
+from frith.server.run.sample import ANALYST
 from tests.server.conftest import refused, said
 
 

@@ -27,12 +27,14 @@ from frith.audit.replay import FrozenSource, arbitrary_releases
 from frith.engines.files import FileEngine
 from frith.learners import BY_NAME
 from frith.ledger.database import Database
-from frith.server import jobs, members, tables
 from frith.server.app import make_app
+from frith.server.auth import members
+from frith.server.budget import tables
 from frith.server.context import Context
-from frith.server.logs import set_up_logs
+from frith.server.run.logs import set_up_logs
+from frith.server.run.worker import Worker, open_curator
+from frith.server.schema import Job
 from frith.server.settings import Settings
-from frith.server.worker import Worker, open_curator
 from tests.server.conftest import HOST, HandClock, shared_app
 from tests.server.routes import Route, routes_of
 from tests.tables import small_domain, small_table
@@ -449,7 +451,7 @@ def leak_by_progress(server, patch):
     def told(self, kernel):
         sums = aggregate(self, kernel)
         with server.context.database.write() as session:
-            for job in session.query(jobs.Job).where(jobs.Job.state == "running"):
+            for job in session.query(Job).where(Job.state == "running"):
                 job.passes += int(sums.sum())
         return sums
 
@@ -465,7 +467,7 @@ def leak_by_error(server, patch):
             raise tables.Problem("invalid", f"after {len(pd.read_csv('records.csv'))} records")
         return opened(source, domain)
 
-    patch.setattr("frith.server.training.open_source", told)
+    patch.setattr("frith.server.jobs.lifecycle.work.open_source", told)
 
 
 def leak_by_refusal(server, patch):

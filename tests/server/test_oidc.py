@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from frith.server.members import add_member
-from frith.server.oidc import Issuer
+from frith.server.auth.members import add_member
+from frith.server.auth.oidc import Issuer
 from frith.server.problems import Problem
 from frith.server.settings import Settings
 from tests.server.conftest import refused, said

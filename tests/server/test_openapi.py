@@ -18,8 +18,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from frith.ledger.database import Database
-from frith.server import members
 from frith.server.app import make_app
+from frith.server.auth import members
 from frith.server.context import Context
 from frith.server.problems import STATUS
 from frith.server.settings import Settings

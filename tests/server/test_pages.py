@@ -16,11 +16,13 @@ from starlette.testclient import TestClient
 from frith import Forest
 from frith.learners import BY_NAME
 from frith.privacy.guarantee import RECORD
-from frith.server import jobs, members, tables
+from frith.server.auth import members
+from frith.server.auth.sessions import COOKIE
+from frith.server.budget import tables
 from frith.server.context import stamp
-from frith.server.pages.render import STATIC
-from frith.server.sample import ANALYST
-from frith.server.sessions import COOKIE
+from frith.server.jobs import lifecycle
+from frith.server.run.sample import ANALYST
+from frith.server.web.render import STATIC
 from tests.server.conftest import HOST
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -619,9 +621,9 @@ def test_a_long_ledger_has_pages(house, curator, analyst, monkeypatch):
     whole = curator.get("/curate/ledger.json").json()
     assert [e["id"] for e in whole] == list(range(1, len(whole) + 1))
     assert len(whole) > 4
-    page = importlib.import_module("frith.server.pages.curate.ledger")
+    page = importlib.import_module("frith.server.web.curate.ledger")
     monkeypatch.setattr(page, "_SHOWN", 2)
-    monkeypatch.setattr("frith.server.routes.ledger._PAGE", 2)
+    monkeypatch.setattr("frith.server.api.ledger._PAGE", 2)
     assert curator.get("/curate/ledger.json").json() == whole
     address, seen = "/curate/ledger", []
     while address:
@@ -651,8 +653,8 @@ def test_a_curator_stops_a_running_job_on_its_page(house, curator, analyst):
     quick = {"learner": "random-decision", "epsilon": "0.5", "random-decision-n_trees": "2"}
     job = job_of(analyst.post(f"/tables/{house.table}/forests", **quick))
     with house.database.write() as session:
-        jobs.take(house.context, session, "w")
-        jobs.start(house.context, session, job, "w", [])
+        lifecycle.take(house.context, session, "w")
+        lifecycle.start(house.context, session, job, "w", [])
     assert "Stop</button>" not in check(analyst.get(f"/jobs/{job}")).text
     assert "Stop</button>" in check(curator.get(f"/jobs/{job}")).text
     curator.post(f"/jobs/{job}/cancel")
@@ -660,7 +662,7 @@ def test_a_curator_stops_a_running_job_on_its_page(house, curator, analyst):
 
 
 def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):
-    monkeypatch.setattr("frith.server.jobs.PAGE", 2)
+    monkeypatch.setattr("frith.server.jobs.lifecycle.PAGE", 2)
     done = {analyst.train(house, epsilon=epsilon) for epsilon in ("0.1", "0.2", "0.3")}
     for person, start in ((analyst, "/jobs"), (curator, "/curate/jobs")):
         address, seen = start, []

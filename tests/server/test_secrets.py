@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 import structlog
 
+from frith.client.documents import IssuedToken
 from frith.engines.urls import postgres_table
 from frith.errors import FrithError
 from frith.ledger.database import Database, StoreError
-from frith.server import members, sessions, tables
+from frith.server.auth import members, sessions
+from frith.server.auth.oidc import Issuer
+from frith.server.auth.sessions import COOKIE
+from frith.server.budget import tables
 from frith.server.context import Context
-from frith.server.documents import TokenIssued
-from frith.server.logs import set_up_logs
-from frith.server.oidc import Issuer
-from frith.server.sessions import COOKIE
+from frith.server.run.logs import set_up_logs
 from frith.server.settings import Settings
 from tests.server.conftest import said
 
@@ -125,7 +126,7 @@ def test_nothing_shows_a_secret_when_it_is_printed(house):
         said_ = {
             n: getattr(issued.token, n) for n in ("id", "member", "note", "created", "expires")
         }
-        document = TokenIssued(**said_, revoked=None, token=issued.text)
+        document = IssuedToken(**said_, revoked=None, token=issued.text)
     things = [settings, database, context, issued, issued.token, document, house.sample, signed_in,
               Issuer(settings), database.url, house.context, postgres_table(URL + "?table=t")]  # fmt: skip
     secret = issued.text.rsplit("_", 1)[1]

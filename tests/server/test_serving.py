@@ -12,10 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from benchmarks.server_process import ServerProcess, free_port
-from frith.server.crew import Crew
-from frith.server.ending import Ending
+from frith.server.run.pool import WorkerPool
+from frith.server.run.serve import configure, is_exposed, listening
+from frith.server.run.shutdown import Shutdown
 from frith.server.schema import Job
-from frith.server.serve import configure, is_exposed, listening
 from frith.server.settings import Settings
 from tests.server.conftest import HOST
 
@@ -106,25 +106,25 @@ def answers(port):
 
 
 def test_a_second_signal_does_not_wait_for_workers():
-    class Stubborn(Crew):
+    class Stubborn(WorkerPool):
         def _start(self):
             return subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
 
-    ending = Ending()
+    shutdown = Shutdown()
     began = time.monotonic()
-    with Stubborn(Settings(workers=2), ending) as crew:
-        ending.ask()
-        assert (ending.wanted, ending.hurried) == (True, False)
-        ending.ask()
+    with Stubborn(Settings(workers=2), shutdown) as pool:
+        shutdown.request()
+        assert (shutdown.requested, shutdown.forced) == (True, False)
+        shutdown.request()
     assert time.monotonic() - began < 10
-    assert [worker.returncode for worker in crew._workers] == [-signal.SIGKILL] * 2
+    assert [worker.returncode for worker in pool._workers] == [-signal.SIGKILL] * 2
 
 
 def test_whoever_comes_late_is_told_that_the_end_was_asked_for():
-    ending, told = Ending(), []
-    ending.pass_on(lambda: told.append("early"))
-    ending.ask()
-    ending.pass_on(lambda: told.append("late"))
+    shutdown, told = Shutdown(), []
+    shutdown.pass_on(lambda: told.append("early"))
+    shutdown.request()
+    shutdown.pass_on(lambda: told.append("late"))
     assert told == ["early", "late"]
 
 

@@ -10,15 +10,16 @@ import pytest
 
 from frith.errors import FormatError, SourceError
 from frith.privacy.budget import Budget
-from frith.server import limits
+from frith.server.auth import limits
+from frith.server.auth.limits import ConcurrencyLimit, RateLimit
+from frith.server.budget.accounts import largest_epsilon
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.policies import Policy
 from frith.server.context import check_name, stamp
-from frith.server.limits import Crowd, Rate
-from frith.server.policies import Policy
+from frith.server.jobs.requests import JobRequest
 from frith.server.problems import STATUS, Problem
-from frith.server.requests import Asked, read_budget
-from frith.server.serve import address
+from frith.server.run.serve import address
 from frith.server.settings import Settings, load_settings
-from frith.server.spending import most_epsilon
 
 
 class Seconds:
@@ -34,7 +35,7 @@ class Seconds:
 
 def test_a_bucket_holds_so_many_events_and_refills_evenly():
     clock = Seconds()
-    rate = Rate(4, 2.0, clock)
+    rate = RateLimit(4, 2.0, clock)
     assert [rate.add("a") for _ in range(6)] == [True] * 4 + [False] * 2
     assert rate.is_full("a")
     clock.now += 0.5
@@ -44,7 +45,7 @@ def test_a_bucket_holds_so_many_events_and_refills_evenly():
 
 
 def test_callers_have_buckets_of_their_own():
-    rate = Rate(1, 60, Seconds())
+    rate = RateLimit(1, 60, Seconds())
     assert rate.add("a")
     assert rate.add("b")
     assert not rate.add("a")
@@ -52,14 +53,14 @@ def test_callers_have_buckets_of_their_own():
 
 
 def test_looking_at_a_bucket_adds_nothing():
-    rate = Rate(1, 60, Seconds())
+    rate = RateLimit(1, 60, Seconds())
     assert not any(rate.is_full("a") for _ in range(10))
     assert rate.add("a")
 
 
 def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
     monkeypatch.setattr(limits, "_REMEMBERED", 10)
-    rate = Rate(1, 1e9, Seconds())
+    rate = RateLimit(1, 1e9, Seconds())
     for number in range(1000):
         rate.add(str(number))
     assert len(rate._levels) == 10
@@ -68,27 +69,27 @@ def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
 
 
 def test_a_crowd_has_so_many_places_and_half_of_them_for_one():
-    crowd = Crowd(3, patience=0)
+    concurrency = ConcurrencyLimit(3, patience=0)
 
     async def enter(*callers):
         async with AsyncExitStack() as inside:
             for caller in callers:
-                await inside.enter_async_context(crowd.place_for(caller))
-            assert len(crowd._inside) == len(callers)
+                await inside.enter_async_context(concurrency.place_for(caller))
+            assert len(concurrency._inside) == len(callers)
 
     asyncio.run(enter("a", "a", "b"))
     for callers in ("aabc", "aaa"):
         with pytest.raises(Problem) as caught:
             asyncio.run(enter(*callers))
         assert caught.value.headers == {"retry-after": "3"}
-    assert not crowd._inside
+    assert not concurrency._inside
 
 
 def test_who_finds_no_place_in_a_crowd_waits_for_one():
-    crowd, order = Crowd(1, patience=60), []
+    concurrency, order = ConcurrencyLimit(1, patience=60), []
 
     async def enter(caller, seconds):
-        async with crowd.place_for(caller):
+        async with concurrency.place_for(caller):
             order.append(caller)
             await asyncio.sleep(seconds)
             order.append(caller)
@@ -98,7 +99,7 @@ def test_who_finds_no_place_in_a_crowd_waits_for_one():
 
     asyncio.run(both())
     assert order == ["a", "a", "b", "b"]
-    assert not crowd._inside
+    assert not concurrency._inside
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -251,11 +252,13 @@ def test_amounts_are_fractions_of_what_was_written():
 
 
 def test_a_request_is_the_same_text_whoever_writes_it():
-    one = Asked("train", read_budget("0.5"), {"b": 1, "a": {"y": 1, "x": 2}})
-    other = Asked("train", read_budget("1/2"), {"a": {"x": 2, "y": 1}, "b": 1})
+    one = JobRequest("train", read_budget("0.5"), {"b": 1, "a": {"y": 1, "x": 2}})
+    other = JobRequest("train", read_budget("1/2"), {"a": {"x": 2, "y": 1}, "b": 1})
     assert one.hash == other.hash
-    assert Asked.read(one.body) == one
-    assert one.hash != Asked("train", read_budget("0.5"), {"b": 1.0, "a": {"y": 1, "x": 2}}).hash
+    assert JobRequest.read(one.body) == one
+    assert (
+        one.hash != JobRequest("train", read_budget("0.5"), {"b": 1.0, "a": {"y": 1, "x": 2}}).hash
+    )
 
 
 def test_every_problem_has_a_status_of_a_refusal():
@@ -273,7 +276,7 @@ def test_every_problem_has_a_status_of_a_refusal():
 def test_the_most_that_can_be_asked_is_granted_and_a_little_more_is_not(unit, delta, left):
     if unit == "epsilon" and delta != "0":
         return
-    most = most_epsilon(Fraction(left), unit, Fraction(delta))
+    most = largest_epsilon(Fraction(left), unit, Fraction(delta))
     if most is None:  # rho as small as this buys nothing with such a delta
         assert Budget.of("1e-9", delta).cost_in(unit) > Fraction(left)
         return
@@ -283,8 +286,8 @@ def test_the_most_that_can_be_asked_is_granted_and_a_little_more_is_not(unit, de
 
 
 def test_with_nothing_left_nothing_can_be_asked():
-    assert most_epsilon(Fraction(0), "epsilon", Fraction(0)) is None
-    assert most_epsilon(Fraction(0), "rho", Fraction("1e-6")) is None
+    assert largest_epsilon(Fraction(0), "epsilon", Fraction(0)) is None
+    assert largest_epsilon(Fraction(0), "rho", Fraction("1e-6")) is None
 
 
 def test_a_request_has_no_larger_delta_than_its_table():

@@ -11,7 +11,7 @@ from frith.cli import app
 from frith.ledger import Book
 from frith.ledger.database import Database
 from frith.privacy.guarantee import RECORD
-from frith.server import tables
+from frith.server.budget import tables
 from frith.server.schema import Job
 from tests.server.conftest import said
 

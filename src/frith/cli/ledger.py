@@ -165,7 +165,7 @@ def _verify(ledger: Ledger) -> Verification:
     """A ledger's file is a server's database as well, with its requests, or without any."""
     from frith.ledger import Book
     from frith.ledger.database import Database
-    from frith.server.verification import verify
+    from frith.server.jobs.verification import verify
 
     ledger.verify()  # raises where this is no ledger, and brings an older one up to date
     database = Database(ledger.place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ import typer
 from frith.cli.console import print_rows, say, say_note
 from frith.cli.options import AsJson
 from frith.cli.serve import Config, Place, read_settings
+from frith.client.kinds import Role
 
 if TYPE_CHECKING:
     from frith.server.context import Context
@@ -20,11 +20,6 @@ members = typer.Typer(no_args_is_help=True, help="Curators and analysts of a ser
 tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
 _COLUMNS = ("name", "role", "subject", "disabled")
 Who = Annotated[str, typer.Argument(metavar="NAME", help="A member's name.")]
-
-
-class Role(StrEnum):
-    CURATOR = "curator"
-    ANALYST = "analyst"
 
 
 @members.command("add")
@@ -38,7 +33,7 @@ def add(
     database: Place = None,
 ) -> None:
     """Add a curator or an analyst."""
-    from frith.server import members as service
+    from frith.server.auth import members as service
 
     with (
         _context(config, database, make=True) as context,
@@ -51,7 +46,7 @@ def add(
 @members.command("list")
 def list_members(config: Config = None, database: Place = None, json: AsJson = False) -> None:
     """Show everybody."""
-    from frith.server import members as service
+    from frith.server.auth import members as service
 
     with _context(config, database) as context, context.database.read() as session:
         found = service.list_members(session)
@@ -74,7 +69,7 @@ def enable(name: Who, config: Config = None, database: Place = None) -> None:
 
 
 def _set_disabled(name: str, disabled: bool, config: Any, database: str | None) -> None:
-    from frith.server import members as service
+    from frith.server.auth import members as service
 
     with _context(config, database) as context, context.database.write() as session:
         service.set_disabled(context, session, name, disabled)
@@ -89,7 +84,7 @@ def create(
     database: Place = None,
 ) -> None:
     """Make a token. It is printed once: only its hash is kept."""
-    from frith.server import members as service
+    from frith.server.auth import members as service
 
     with _context(config, database) as context, context.database.write() as session:
         issued = service.issue_token(context, session, name, note, days)
@@ -105,7 +100,7 @@ def list_tokens(
     json: AsJson = False,
 ) -> None:
     """Show tokens, without their secrets."""
-    from frith.server import members as service
+    from frith.server.auth import members as service
 
     columns = ("id", "member", "note", "created", "expires", "revoked")
     with _context(config, database) as context, context.database.read() as session:
@@ -121,7 +116,7 @@ def revoke(
     database: Place = None,
 ) -> None:
     """End a token and its browser sessions at once."""
-    from frith.server import members as service
+    from frith.server.auth import members as service
     from frith.server.schema import Member
 
     desk = Member(name="", role="curator", created="")
@@ -132,7 +127,7 @@ def revoke(
 
 @contextmanager
 def _context(config: Any, database: str | None, *, make: bool = False) -> Iterator[Context]:
-    from frith.server.serve import open_context
+    from frith.server.run.serve import open_context
 
     context = open_context(read_settings(config, database=database), make=make)
     try:

@@ -14,7 +14,7 @@ from frith.cli.console import err, say_note
 
 if TYPE_CHECKING:
     from frith.server.context import Context
-    from frith.server.ending import Ending
+    from frith.server.run.shutdown import Shutdown
     from frith.server.settings import Settings
 
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
@@ -54,18 +54,18 @@ def serve(
     them a token with `frith token create`. Every setting of the file can also be a variable:
     FRITH_PORT=80. The log goes to stderr, one JSON object a line.
     """
-    from frith.server.ending import Ending
+    from frith.server.run.shutdown import Shutdown
 
     given = {"database": database, "host": host, "port": port, "workers": workers}
-    with Ending() as ending, _demo_folder(demo) as folder:
+    with Shutdown() as shutdown, _demo_folder(demo) as folder:
         if folder is not None:
             given["database"] = str(folder / "server.db")
-        _run(read_settings(config, **given), folder, ending)
+        _run(read_settings(config, **given), folder, shutdown)
 
 
-def _run(settings: Settings, folder: Path | None, ending: Ending) -> None:
-    from frith.server.logs import set_up_logs
-    from frith.server.serve import is_exposed, listening, open_context, serve
+def _run(settings: Settings, folder: Path | None, shutdown: Shutdown) -> None:
+    from frith.server.run.logs import set_up_logs
+    from frith.server.run.serve import is_exposed, listening, open_context, serve
 
     set_up_logs()
     with listening(settings) as sockets:
@@ -73,19 +73,19 @@ def _run(settings: Settings, folder: Path | None, ending: Ending) -> None:
             say_note(_EXPOSED)
         context = open_context(settings)
         _say_where(context, folder)
-        serve(context, sockets, ending)
+        serve(context, sockets, shutdown)
 
 
 def worker(config: Config = None, database: Place = None) -> None:
     """Run jobs of a server, in this process, until stopped. Start as many as there is room for."""
-    from frith.server.crew import run_worker
-    from frith.server.ending import Ending
-    from frith.server.logs import set_up_logs
+    from frith.server.run.logs import set_up_logs
+    from frith.server.run.pool import run_worker
+    from frith.server.run.shutdown import Shutdown
 
     settings = read_settings(config, database=database)
     set_up_logs()
-    with Ending() as ending:
-        run_worker(settings, lambda: ending.wanted)
+    with Shutdown() as shutdown:
+        run_worker(settings, lambda: shutdown.requested)
 
 
 def read_settings(config: Path | None, **given: Any) -> Settings:
@@ -107,13 +107,13 @@ def _demo_folder(wanted: bool) -> Iterator[Path | None]:
 
 
 def _say_where(context: Context, folder: Path | None) -> None:
-    from frith.server.serve import address
+    from frith.server.run.serve import address
 
     where = address(context.settings)
     if folder is None:
         err().print(f"frith listens on {where}, state in {context.database}", soft_wrap=True)
         return
-    from frith.server.sample import ANALYST, CURATOR, fill
+    from frith.server.run.sample import ANALYST, CURATOR, fill
 
     sample = fill(context, folder)
     say_note("this is a demo: everything in it is gone when it stops.")

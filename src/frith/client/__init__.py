@@ -1,19 +1,42 @@
-"""The analyst's and the curator's side of a private database: `frith.connect(url, token)`."""
+"""The analyst's and the curator's side of a private database: `frith.connect(url, token)`.
 
-from frith.client.database import RemoteDatabase, connect
-from frith.client.facts import Account, Grant, LearnerInfo, Listing, Member, Quote, TableInfo, Token
-from frith.client.jobs import Job
+Asking needs the `client` extra, so names are imported when first used; `kinds` needs nothing.
+"""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from frith.client.accounts import TableAccount
+    from frith.client.database import RemoteDatabase, connect
+    from frith.client.documents import (
+        Account,
+        Grant,
+        LearnerInfo,
+        Listing,
+        Member,
+        Quote,
+        TableInfo,
+        Token,
+    )  # fmt: skip
+    from frith.client.jobs import Job
+
+_HOMES = {
+    "accounts": ("TableAccount",),
+    "database": ("RemoteDatabase", "connect"),
+    "documents": (
+        "Account", "Grant", "LearnerInfo", "Listing", "Member", "Quote", "TableInfo", "Token",
+    ),
+    "jobs": ("Job",),
+}  # fmt: skip
 __all__ = [
-    "Account",
-    "Grant",
-    "Job",
-    "LearnerInfo",
-    "Listing",
-    "Member",
-    "Quote",
-    "RemoteDatabase",
-    "TableInfo",
-    "Token",
-    "connect",
-]
+    "Account", "Grant", "Job", "LearnerInfo", "Listing", "Member", "Quote", "RemoteDatabase",
+    "TableAccount", "TableInfo", "Token", "connect",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"frith.client.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from frith.client.facts import Grant, Listing, Member, TableInfo, Token
+from frith.client import documents as d
+from frith.client.documents import Grant, Listing, Member, TableInfo, Token
+from frith.client.kinds import Role
 from frith.client.wire import Wire
 from frith.domain import Domain
 from frith.ledger import Verification
 from frith.privacy.exact import exact, show
 
-_AMOUNTS = ("epsilon", "delta", "analyst_epsilon", "request_epsilon", "least_epsilon")
-_POLICY = (*_AMOUNTS, "learners", "renewal_days")
+_POLICY = tuple(d.PolicyRequest.model_fields)
 
 
 class Curating:
@@ -47,7 +48,7 @@ class Curating:
         """
         if not isinstance(domain, Domain):
             domain = Domain.load(domain)
-        asked = {
+        body = {
             "name": name,
             "source": str(source),
             "domain": json.dumps(domain.to_json()),
@@ -55,7 +56,7 @@ class Curating:
             "title": title,
             "signed": signed,
         }
-        return TableInfo.read(self._wire.post("tables", body=asked))
+        return TableInfo.read(self._wire.post("tables", body=d.TableRequest.read(body)))
 
     def set_policy(self, table: str, **changes: Any) -> TableInfo:
         """Change some of a table's policy and keep the rest; None takes a cap away."""
@@ -71,8 +72,8 @@ class Curating:
         self, table: str, name: str, source: str | Path, *, disjoint: bool = False
     ) -> TableInfo:
         """Register further records; `disjoint` declares that all their people are new."""
-        asked = {"name": name, "source": str(source), "disjoint": disjoint}
-        return TableInfo.read(self._wire.post("tables", table, "batches", body=asked))
+        body = d.BatchRequest.read({"name": name, "source": str(source), "disjoint": disjoint})
+        return TableInfo.read(self._wire.post("tables", table, "batches", body=body))
 
     def grants(self, table: str) -> Listing[Grant]:
         """Who may ask about a table."""
@@ -86,11 +87,10 @@ class Curating:
         epsilon: Any = None,
     ) -> Grant:
         """Let an analyst ask about a table, or some attributes of it, up to an epsilon of their own."""
-        asked = {
-            "columns": None if columns is None else list(columns),
-            "epsilon": None if epsilon is None else show(exact(epsilon)),
-        }
-        return Grant.read(self._wire.put("tables", table, "grants", member, body=asked))
+        cap = None if epsilon is None else show(exact(epsilon))
+        columns = None if columns is None else list(columns)
+        body = d.GrantRequest.read({"columns": columns, "epsilon": cap})
+        return Grant.read(self._wire.put("tables", table, "grants", member, body=body))
 
     def withdraw(self, table: str, member: str) -> None:
         """End a grant; what was spent under it stays spent."""
@@ -100,27 +100,33 @@ class Curating:
         """Everybody."""
         return Listing(map(Member.read, self._wire.get("members")))
 
-    def add_member(self, name: str, role: str = "analyst", *, subject: str | None = None) -> Member:
+    def add_member(
+        self, name: str, role: str = Role.ANALYST, *, subject: str | None = None
+    ) -> Member:
         """Add an analyst or a curator; `subject` is their `sub` at the OIDC issuer."""
-        asked = {"name": name, "role": role, "subject": subject}
-        return Member.read(self._wire.post("members", body=asked))
+        body = d.MemberRequest.read({"name": name, "role": role, "subject": subject})
+        return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
         """Shut a member out at once, whatever they sign in with; their tokens end."""
-        return Member.read(self._wire.put("members", member, body={"disabled": True}))
+        return self._set_disabled(member, True)
 
     def enable(self, member: str) -> Member:
         """Let a member in again; they need new tokens."""
-        return Member.read(self._wire.put("members", member, body={"disabled": False}))
+        return self._set_disabled(member, False)
+
+    def _set_disabled(self, member: str, disabled: bool) -> Member:
+        body = d.MemberChangeRequest(disabled=disabled)
+        return Member.read(self._wire.put("members", member, body=body))
 
     def tokens(self, member: str) -> Listing[Token]:
         """A member's tokens, without their texts. Analysts may see their own."""
         return Listing(map(Token.read, self._wire.get("members", member, "tokens")))
 
-    def create_token(self, member: str, note: str = "", days: int | None = None) -> Token:
+    def create_token(self, member: str, note: str = "", days: int | None = None) -> d.IssuedToken:
         """A new token; its text is in `.token`, this once. Analysts may make their own."""
-        asked = {"note": note, "days": days}
-        return Token.read(self._wire.post("members", member, "tokens", body=asked))
+        body = d.TokenRequest.read({"note": note, "days": days})
+        return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:
         """End a token, by its id, at once. Analysts may end their own."""
@@ -131,16 +137,15 @@ class Curating:
 
         `problems` are entries that were changed; `flagged` are charges that would be refused today.
         """
-        said = self._wire.get("ledger", "verification")
-        flagged = tuple(said.get("flagged", ()))
-        return Verification(said["entries"], said["head"], tuple(said["problems"]), flagged)
+        found = d.VerificationResponse.read(self._wire.get("ledger", "verification"))
+        return Verification(found.entries, found.head, tuple(found.problems), tuple(found.flagged))
 
 
-def _policy(given: dict[str, Any]) -> dict[str, Any]:
+def _policy(given: dict[str, Any]) -> d.PolicyRequest:
     """A policy as the server reads it: amounts in exact text, nothing where there is no cap."""
     for name in given:
         if name not in _POLICY:
             raise ValueError(f"a policy has no {name}; it has {', '.join(_POLICY)}")
     given = {name: value for name, value in given.items() if value is not None}
-    amounts = {name: show(exact(given[name])) for name in _AMOUNTS if name in given}
-    return given | amounts
+    amounts = {name: show(exact(given[name])) for name in d.POLICY_AMOUNTS if name in given}
+    return d.PolicyRequest.read(given | amounts)

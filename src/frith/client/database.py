@@ -8,17 +8,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
+from frith.client.accounts import TableAccount
 from frith.client.curating import Curating
-from frith.client.estimators import id_of, read_estimator
-from frith.client.facts import (
-    Account,
+from frith.client.documents import (
+    BudgetResponse,
+    CountsRequest,
+    ForestRequest,
     LearnerInfo,
     Listing,
     Member,
     PartyInfo,
     Quote,
+    QuoteRequest,
+    RequestDocument,
+    ScoreRequest,
     TableInfo,
+    UpdateRequest,
 )
+from frith.client.estimators import id_of, read_estimator
 from frith.client.jobs import Job, Progress
 from frith.client.wire import Wire
 from frith.domain import Domain
@@ -84,9 +91,9 @@ class RemoteDatabase(Curating):
         """What is public about a table, as far as your grant goes."""
         return self.table(table).domain
 
-    def budget(self, table: str) -> Account:
+    def budget(self, table: str) -> TableAccount:
         """What you have spent on a table, and what you have left."""
-        return Account.read_budget(self._wire.get("tables", table, "budget"))
+        return TableAccount.of(BudgetResponse.read(self._wire.get("tables", table, "budget")))
 
     def learners(self) -> Listing[LearnerInfo]:
         """The learners, and the parameters that a request may set."""
@@ -95,16 +102,16 @@ class RemoteDatabase(Curating):
     def jobs(self, table: str | None = None) -> Listing[Job]:
         """Your jobs, the newest first; a curator's list is everybody's."""
         found = self._wire.get_all("jobs", "before", _JOBS, table=table)
-        return Listing(Job(self._wire, said) for said in found)
+        return Listing(Job.at(self._wire, said) for said in found)
 
     def job(self, id: str) -> Job:
         """A job by its id, to wait for it or to look at it."""
-        return Job(self._wire, self._wire.get("jobs", id))
+        return Job.at(self._wire, self._wire.get("jobs", id))
 
     def forests(self) -> Listing[Job]:
         """Your forests, by the jobs that made them, the newest first."""
         return Listing(
-            Job(self._wire, said) for said in self._wire.get_all("forests", "before", _JOBS)
+            Job.at(self._wire, said) for said in self._wire.get_all("forests", "before", _JOBS)
         )
 
     def forest(self, id: str) -> PrivateForestClassifier:
@@ -126,24 +133,27 @@ class RemoteDatabase(Curating):
         **parameters: Any,
     ) -> Quote:
         """What a forest would cost and what would be left. Free, and from public facts alone."""
-        body = _forest_asked(learner, epsilon, delta, parameters)
+        body = _forest_request(learner, epsilon, delta, parameters)
         return Quote.read(self._wire.post("tables", table, "quotes", body=body, retry=True))
 
     def quote_score(
         self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = 0
     ) -> Quote:
         """What a `score` would cost and what would be left. Free."""
-        return self._quote_further(forest, _amounts(epsilon, delta))
+        return self._quote_further(forest, QuoteRequest(**_amounts(epsilon, delta)))
 
     def quote_update(
         self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = 0
     ) -> Quote:
         """What an `update` would cost and what would be left, on the account that it is charged to."""
-        return self._quote_further(forest, {**_amounts(epsilon, delta), "batch": batch})
+        return self._quote_further(
+            forest, QuoteRequest.read({**_amounts(epsilon, delta), "batch": batch})
+        )
 
-    def _quote_further(self, forest: PrivateForestClassifier | str, body: dict[str, Any]) -> Quote:
-        said = self._wire.post("forests", id_of(forest), "quotes", body=body, retry=True)
-        return Quote.read(said)
+    def _quote_further(self, forest: PrivateForestClassifier | str, body: QuoteRequest) -> Quote:
+        return Quote.read(
+            self._wire.post("forests", id_of(forest), "quotes", body=body, retry=True)
+        )
 
     @overload
     def train(
@@ -183,7 +193,7 @@ class RemoteDatabase(Curating):
         -------
         A fitted estimator of the learner's class, with `forest_`, `receipt_` and `remote_id_`.
         """
-        body = _forest_asked(learner, epsilon, delta, parameters)
+        body = _forest_request(learner, epsilon, delta, parameters)
         return self._ask_forest(("tables", table, "forests"), body, key, wait, progress)
 
     @overload
@@ -209,7 +219,7 @@ class RemoteDatabase(Curating):
         **parameters: Any,
     ) -> PrivateForestClassifier | Job:
         """Train on made-up records, drawn from the domain alone: free, and true of nobody."""
-        body = _forest_asked(learner, epsilon, delta, parameters)
+        body = _forest_request(learner, epsilon, delta, parameters)
         return self._ask_forest(("tables", table, "dry-runs"), body, key, wait, progress)
 
     @overload
@@ -236,7 +246,9 @@ class RemoteDatabase(Curating):
 
         `forest` is an estimator that came from this server, or its id.
         """
-        job = self._ask(("forests", id_of(forest), "scores"), _amounts(epsilon, delta), key)
+        job = self._ask(
+            ("forests", id_of(forest), "scores"), ScoreRequest(**_amounts(epsilon, delta)), key
+        )
         return cast("Score", job.result(progress)) if wait else job
 
     @overload
@@ -266,7 +278,7 @@ class RemoteDatabase(Curating):
         table's.
         """
         path = ("forests", id_of(forest), "updates")
-        body = {**_amounts(epsilon, delta), "batch": batch}
+        body = UpdateRequest.read({**_amounts(epsilon, delta), "batch": batch})
         return self._ask_forest(path, body, key, wait, progress)
 
     def party(self) -> PartyInfo:
@@ -280,19 +292,19 @@ class RemoteDatabase(Curating):
 
         With a `round` they come masked, to be added to those of the other parties.
         """
-        body = {
+        body: dict[str, Any] = {
             **_amounts(budget.epsilon, budget.delta),
             "question": question,
             "domain": domain.fingerprint,
         }
         if round is not None:
             body["round"] = round.to_json()
-        return self._ask(("tables", table, "counts"), body, None)
+        return self._ask(("tables", table, "counts"), CountsRequest.read(body), None)
 
     def _ask_forest(
         self,
         path: tuple[str, ...],
-        body: dict[str, Any],
+        body: RequestDocument,
         key: str | None,
         wait: bool,
         progress: Progress,
@@ -300,9 +312,11 @@ class RemoteDatabase(Curating):
         job = self._ask(path, body, key)
         return cast("PrivateForestClassifier", job.result(progress)) if wait else job
 
-    def _ask(self, path: tuple[str, ...], body: dict[str, Any], key: str | None) -> Job:
+    def _ask(self, path: tuple[str, ...], body: RequestDocument, key: str | None) -> Job:
         """Send a request that is paid once, however often it has to be sent."""
-        return Job(self._wire, self._wire.post(*path, body=body, key=key or secrets.token_hex(16)))
+        return Job.at(
+            self._wire, self._wire.post(*path, body=body, key=key or secrets.token_hex(16))
+        )
 
     # -- leaving -------------------------------------------------------------------------------
 
@@ -325,12 +339,12 @@ class RemoteDatabase(Curating):
         return f"<private database at {self.url}, as {self.member}>"
 
 
-def _forest_asked(
+def _forest_request(
     learner: str | None, epsilon: Any, delta: Any, parameters: dict[str, Any]
-) -> dict[str, Any]:
+) -> ForestRequest:
     plain = {name: _plain(value) for name, value in parameters.items()}
     named = {} if learner is None else {"learner": learner}
-    return {**named, **_amounts(epsilon, delta), "parameters": plain}
+    return ForestRequest.read({**named, **_amounts(epsilon, delta), "parameters": plain})
 
 
 def _amounts(epsilon: Any, delta: Any) -> dict[str, str]:

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frith.client.documents import ForestResponse, ScoreResponse
 from frith.errors import FormatError
-from frith.ledger import Receipt
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
     from frith.learners import PrivateForestClassifier
 
 
-def read_estimator(said: Any) -> PrivateForestClassifier:
+def read_estimator(data: Any) -> PrivateForestClassifier:
     """A fitted estimator with the parameters, the receipt and the id of a server's forest."""
     from frith.forest import Forest
     from frith.learners import BY_NAME
 
-    learner = said["learner"]
-    if learner not in BY_NAME:
-        raise FormatError(f"this frith has no learner {learner!r}; upgrade it to read this forest")
-    receipt = None if said["receipt"] is None else Receipt.from_json(said["receipt"])
-    forest = Forest.from_json(said["forest"])
-    model: Any = BY_NAME[learner].from_forest(forest, receipt, **said.get("parameters", {}))
-    model.remote_id_, model._from_server = said["id"], forest
+    found = ForestResponse.read(data)
+    if found.learner not in BY_NAME:
+        raise FormatError(
+            f"this frith has no learner {found.learner!r}; upgrade it to read this forest"
+        )
+    forest = Forest.from_json(found.forest)
+    kind = BY_NAME[found.learner]
+    model: Any = kind.from_forest(forest, found.receipt, **found.parameters)
+    model.remote_id_, model._from_server = found.id, forest
     return model
 
 
-def read_score(said: Any) -> Score:
+def read_score(data: Any) -> Score:
     from frith.curator.confusion import Score
 
-    return Score.from_json(said["score"])
+    return Score.from_json(ScoreResponse.read(data).score)
 
 
 def id_of(forest: PrivateForestClassifier | str) -> str:

@@ -12,15 +12,14 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
+from frith.client.documents import NEEDS_CLIENT, RequestDocument
+from frith.client.kinds import ProblemCode
 from frith.errors import RemoteBudgetExceeded, RemoteError
 
 if TYPE_CHECKING:
     import httpx2
 
 TOKEN = "FRITH_TOKEN"
-UNREACHABLE = "unreachable"
-"""The code of a server that does not answer; all other codes are the server's own."""
-NEEDS_HTTPX = "asking a private database needs httpx2: pip install 'frith[client]'"
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try
 _LONGEST = 30.0  # seconds that a server may have us wait in all
 _BUSY = (429, 503)
@@ -40,7 +39,7 @@ class Wire:
         try:
             import httpx2
         except ImportError:
-            raise ImportError(NEEDS_HTTPX) from None
+            raise ImportError(NEEDS_CLIENT) from None
         parts = read_url(url, insecure)
         self.url = parts.geturl()
         self._client = httpx2.Client(
@@ -66,13 +65,18 @@ class Wire:
             params[key] = str(page[-1]["id"])
 
     def post(
-        self, *path: str, body: Any = None, key: str | None = None, retry: bool = False
+        self,
+        *path: str,
+        body: RequestDocument | None = None,
+        key: str | None = None,
+        retry: bool = False,
     ) -> Any:
         headers = {} if key is None else {"idempotency-key": key}
-        return self._ask("POST", path, retry=retry or key is not None, json=body, headers=headers)
+        retry = retry or key is not None
+        return self._ask("POST", path, retry=retry, json=_json(body), headers=headers)
 
-    def put(self, *path: str, body: Any) -> Any:
-        return self._ask("PUT", path, retry=False, json=body)
+    def put(self, *path: str, body: RequestDocument) -> Any:
+        return self._ask("PUT", path, retry=False, json=_json(body))
 
     def delete(self, *path: str) -> None:
         self._ask("DELETE", path, retry=False)
@@ -119,11 +123,11 @@ class Wire:
             return RemoteError(
                 f"{self.url} does not answer like a private database (status {status}); check the "
                 "URL",
-                code="not_frith",
+                code=ProblemCode.NOT_FRITH,
                 status=status,
             )
         code, message = str(said.pop("code")), str(said.pop("message"))
-        kind = RemoteBudgetExceeded if code == "over_budget" else RemoteError
+        kind = RemoteBudgetExceeded if code == ProblemCode.OVER_BUDGET else RemoteError
         return kind(message, code=code, status=status, facts=said)
 
     def _unreachable(self, error: Exception) -> RemoteError:
@@ -138,7 +142,11 @@ class Wire:
         else:
             what = f"{self.url} cannot be reached"
             todo = "check the URL, and whether `frith serve` is running there"
-        return RemoteError(f"{what}; {todo}", code=UNREACHABLE)
+        return RemoteError(f"{what}; {todo}", code=ProblemCode.UNREACHABLE)
+
+
+def _json(body: RequestDocument | None) -> Any:
+    return None if body is None else body.model_dump(mode="json", exclude_unset=True)
 
 
 def read_url(url: str, insecure: bool = False) -> SplitResult:

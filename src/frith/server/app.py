@@ -16,20 +16,21 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frith._version import __version__
+from frith.client.documents import HealthResponse, first_problem
+from frith.client.kinds import ProblemCode
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
 from frith.privacy.exact import show
+from frith.server.api import forests, jobs, ledger, members, parties, tables
+from frith.server.api.metrics import Requests
+from frith.server.api.metrics import router as metrics
+from frith.server.auth.caller import PROBLEMS
+from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
+from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
-from frith.server.documents import Healthy
-from frith.server.door import Door
-from frith.server.limits import BodyLimit, Crowd
-from frith.server.metrics import Requests
-from frith.server.metrics import router as metrics
-from frith.server.pages import add_pages
-from frith.server.pages.errors import is_page, problem_page
 from frith.server.problems import Problem
-from frith.server.routes import forests, jobs, ledger, members, parties, tables
-from frith.server.routes.caller import PROBLEMS
+from frith.server.web import add_pages
+from frith.server.web.errors import is_page, problem_page
 
 log = structlog.get_logger("frith.server")
 SECURITY = {
@@ -45,7 +46,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the O
 """For the OpenAPI document alone: the door has checked the token before."""
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _DATABASE_WAIT = 5  # seconds
-_CODES = {404: "not_found", 405: "bad_request", 413: "too_large"}
+_CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
 
 
 def make_app(context: Context) -> FastAPI:
@@ -60,27 +61,27 @@ def make_app(context: Context) -> FastAPI:
         redirect_slashes=False,  # a redirect names the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
-    app.state.crowd = Crowd(context.settings.heavy_reads)
+    app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (tables, forests, jobs, parties, members, ledger):
         api.include_router(part.router, prefix="/v1")
     api.include_router(metrics)
     app.include_router(api)
     add_pages(app)
-    app.add_api_route("/health", health, response_model=Healthy, tags=["operations"])
+    app.add_api_route("/health", health, response_model=HealthResponse, tags=["operations"])
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
-    app.add_middleware(Door, context=context)
-    app.add_middleware(Outermost, requests=app.state.requests)
+    app.add_middleware(AuthMiddleware, context=context)
+    app.add_middleware(ErrorMiddleware, requests=app.state.requests)
     return app
 
 
-async def health() -> Healthy:
+async def health() -> HealthResponse:
     """Whether the server answers."""
-    return Healthy(status="ok")
+    return HealthResponse()
 
 
-class Outermost:
+class ErrorMiddleware:
     """Answers for problems of any layer, security headers, the log line and the metrics."""
 
     def __init__(self, app: ASGIApp, requests: Requests):
@@ -134,7 +135,7 @@ def _said_of(scope: Scope, error: Exception) -> Response:
     log.error("unforeseen", error=type(error).__name__)
     if is_page(scope):
         return problem_page(scope, "something went wrong here", 500)
-    return JSONResponse({"code": "failed", "message": "something went wrong here"}, 500)
+    return JSONResponse({"code": ProblemCode.FAILED, "message": "something went wrong here"}, 500)
 
 
 def said(scope: Scope, problem: Exception) -> Response:
@@ -142,26 +143,28 @@ def said(scope: Scope, problem: Exception) -> Response:
     if isinstance(problem, BudgetExceeded):
         left, cost = show(problem.remaining), show(problem.requested)
         problem = Problem(
-            "over_budget",
+            ProblemCode.OVER_BUDGET,
             "the budget does not cover this; ask for less",
             left=left,
             cost=cost,
             unit=problem.unit,
         )
     if isinstance(problem, OutsideWindow):
-        problem = Problem("invalid", str(problem))
+        problem = Problem(ProblemCode.INVALID, str(problem))
     if isinstance(problem, OtherNeighbors):
-        problem = Problem("conflict", str(problem))
+        problem = Problem(ProblemCode.CONFLICT, str(problem))
     if not isinstance(problem, Problem):
         problem = Problem(
-            "unavailable",
+            ProblemCode.UNAVAILABLE,
             "the server cannot reach its database; try again later",
             wait=_DATABASE_WAIT,
         )
     if is_page(scope):
         answer: Response = problem_page(scope, problem.message, problem.status)
     else:
-        challenge = {"www-authenticate": "Bearer"} if problem.code == "unauthorized" else {}
+        challenge = (
+            {"www-authenticate": "Bearer"} if problem.code == ProblemCode.UNAUTHORIZED else {}
+        )
         answer = JSONResponse(problem.to_json(), problem.status, challenge)
     answer.headers.update(problem.headers)
     return answer
@@ -174,14 +177,13 @@ def _handle_problems(app: FastAPI) -> None:
         return said(request.scope, error)
 
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return said(request.scope, Problem("invalid", f"{where}: {first['msg']}"))
+        problem = Problem(ProblemCode.INVALID, first_problem(error.errors()))
+        return said(request.scope, problem)
 
     async def http(request: Request, error: HTTPException) -> Response:
-        code = _CODES.get(error.status_code, "bad_request")
+        code = _CODES.get(error.status_code, ProblemCode.BAD_REQUEST)
         problem = Problem(
-            code, "there is nothing here" if code == "not_found" else str(error.detail)
+            code, "there is nothing here" if code == ProblemCode.NOT_FOUND else str(error.detail)
         )
         if is_page(request.scope):
             return problem_page(request.scope, problem.message, error.status_code)

@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from frith.client.documents import NAME
+from frith.client.kinds import ProblemCode
 from frith.ledger import Book
 from frith.ledger.book import Clock, utc_now
 from frith.ledger.database import Database
 from frith.server.problems import Problem
 from frith.server.settings import Settings
 
-NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 _NAME = re.compile(NAME.replace("$", r"\Z"))
 
 
@@ -45,7 +46,7 @@ def check_name(what: str, name: str) -> str:
     """A name that can stand in a URL, a file and an account."""
     if not _NAME.match(name):
         raise Problem(
-            "invalid",
+            ProblemCode.INVALID,
             f"the name of a {what} has at most 63 lower-case letters, digits, - and _, "
             "and begins with a letter or a digit",
         )

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from frith.client.kinds import ProblemCode
 from frith.errors import FrithError
 
 STATUS = {
-    "bad_request": 400,
-    "unauthorized": 401,
-    "forbidden": 403,
-    "not_found": 404,
-    "slow": 408,
-    "conflict": 409,
-    "over_budget": 409,
-    "not_ready": 409,
-    "too_large": 413,
-    "invalid": 422,
-    "too_many": 429,
-    "not_offered": 501,
-    "unavailable": 503,
+    ProblemCode.BAD_REQUEST: 400,
+    ProblemCode.UNAUTHORIZED: 401,
+    ProblemCode.FORBIDDEN: 403,
+    ProblemCode.NOT_FOUND: 404,
+    ProblemCode.SLOW: 408,
+    ProblemCode.CONFLICT: 409,
+    ProblemCode.OVER_BUDGET: 409,
+    ProblemCode.NOT_READY: 409,
+    ProblemCode.TOO_LARGE: 413,
+    ProblemCode.INVALID: 422,
+    ProblemCode.TOO_MANY: 429,
+    ProblemCode.NOT_OFFERED: 501,
+    ProblemCode.UNAVAILABLE: 503,
 }
 BUSY = (429, 503)
 """What may pass: such an answer says how long to wait, where a wait helps."""
@@ -39,7 +40,7 @@ STOPPED_FREE = "a curator stopped the job; it cost nothing"
 class Problem(FrithError):
     """A request that is refused, with what may be said about it."""
 
-    def __init__(self, code: str, message: str, *, wait: int | None = None, **facts: Any):
+    def __init__(self, code: ProblemCode, message: str, *, wait: int | None = None, **facts: Any):
         self.code, self.message, self.wait, self.facts = code, message, wait, facts
         super().__init__(message)
 
@@ -58,17 +59,17 @@ class Problem(FrithError):
 
 def unauthorized() -> Problem:
     """One answer for no token, a wrong one, a revoked one and an expired one."""
-    return Problem("unauthorized", "sign in with a valid token; ask a curator for one")
+    return Problem(ProblemCode.UNAUTHORIZED, "sign in with a valid token; ask a curator for one")
 
 
 def no_table() -> Problem:
     """One answer for a table that is not there and one that the caller has no grant for."""
-    return Problem("not_found", "there is no such table, or you have no grant for it")
+    return Problem(ProblemCode.NOT_FOUND, "there is no such table, or you have no grant for it")
 
 
 def not_found(what: str) -> Problem:
-    return Problem("not_found", f"there is no such {what} of yours")
+    return Problem(ProblemCode.NOT_FOUND, f"there is no such {what} of yours")
 
 
 def curators_only() -> Problem:
-    return Problem("forbidden", "only a curator may do this")
+    return Problem(ProblemCode.FORBIDDEN, "only a curator may do this")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from frith.client.kinds import Role
 from frith.ledger.book import metadata as shared
 
 
@@ -32,7 +33,7 @@ class Member(Base):
 
     @property
     def is_curator(self) -> bool:
-        return self.role == "curator"
+        return self.role == Role.CURATOR
 
 
 class Token(Base):

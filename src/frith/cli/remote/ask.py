@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,9 +68,7 @@ def quote(
 
     found = _quoted(connect(ctx), table, learner, forest, batch, epsilon, delta)
     if json:
-        from frith.privacy.exact import show
-
-        print_json(asdict(found) | {name: show(getattr(found, name)) for name in found.AMOUNTS})
+        print_json(found.to_json())
     else:
         say(str(found))
     if not found.granted:

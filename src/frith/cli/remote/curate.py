@@ -10,9 +10,10 @@ import typer
 from frith.cli.console import print_json, print_rows, say, say_note
 from frith.cli.ledger import say_verified
 from frith.cli.options import AsJson, Delta, DomainFile, Epsilon
-from frith.cli.people import Role, Who
+from frith.cli.people import Who
 from frith.cli.remote.desk import TableName, connect
 from frith.cli.train import Learner
+from frith.client.kinds import Role
 
 members = typer.Typer(no_args_is_help=True, help="Curators and analysts.")
 tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")

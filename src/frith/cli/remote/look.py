@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from frith.cli.files import check_output
 from frith.cli.options import AsJson
 from frith.cli.remote.desk import ForestId, JobId, Output, TableName, connect, deliver, result_of
 from frith.cli.remote.desk import say_job as _say_job
+from frith.client.kinds import JobKind, JobState
 
 if TYPE_CHECKING:
     from frith.client import Job
@@ -24,7 +25,7 @@ def tables(ctx: typer.Context, json: AsJson = False) -> None:
     columns = ("table", "version", "attributes", "label", "batches", "title")
     rows = [
         (t.name, str(t.version), str(len(t.domain.names)), t.domain.label.name,
-         ", ".join(t.batches), t.title)
+         ", ".join(t.batch_names), t.title)
         for t in found
     ]  # fmt: skip
     print_rows(columns, rows, json)
@@ -54,20 +55,9 @@ def budget(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
     """What you have spent on a table, and what you have left; curators see everybody's."""
     found = connect(ctx).budget(table)
     if json:
-        print_json(_account(found))
+        print_json(found.to_json())
     else:
         say(str(found))
-
-
-def _account(account: Any) -> dict[str, Any]:
-    from frith.privacy.exact import show
-
-    facts = {name: show(getattr(account, name)) for name in account.AMOUNTS}
-    facts |= {name: getattr(account, name) for name in ("name", "unit", "left_epsilon", "renewal")}
-    whole = {} if account.whole is None else {"whole": _account(account.whole)}
-    batches = {name: _account(batch) for name, batch in account.batches.items()}
-    analysts = [_account(a) for a in account.analysts]
-    return facts | whole | {"analysts": analysts, "batches": batches}
 
 
 def learners(ctx: typer.Context, json: AsJson = False) -> None:
@@ -119,11 +109,11 @@ def job(
     """How far a job is, and what it came to. Exits with 2 if it was waited for and failed."""
     found = connect(ctx).job(id)
     score = result_of(found) if wait else None
-    if found.kind == "score" and score is not None:
+    if found.kind == JobKind.SCORE and score is not None:
         print_json(score.to_json()) if json else say(str(score))
         return
     _say_job(found, json)
-    if found.state == "done" and found.kind != "score" and not json:
+    if found.state == JobState.DONE and found.kind != JobKind.SCORE and not json:
         say(f"next: frith remote forest {found.id} -o forest.json", "dim")
 
 

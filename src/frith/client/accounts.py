@@ -1,0 +1,36 @@
+"""Your account of a table, with the accounts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from frith.client.documents import Account, BatchBudget, BudgetResponse
+
+
+class TableAccount(Account):
+    """Your own account of a table or a batch; curators also see everybody's."""
+
+    renewal: str | None = None
+    whole: Account | None = None
+    """The table's own account, for curators."""
+    analysts: tuple[Account, ...] = ()
+    """Everybody's, for curators."""
+    batches: Mapping[str, TableAccount] = {}
+    """Yours of the batches that have a budget of their own, by name."""
+
+    @classmethod
+    def of(cls, budget: BudgetResponse | BatchBudget) -> TableAccount:
+        if isinstance(budget, BatchBudget):
+            return cls(**dict(budget.own), whole=budget.whole)
+        return cls(
+            **dict(budget.own),
+            renewal=budget.renewal,
+            whole=budget.whole,
+            analysts=tuple(budget.analysts or ()),
+            batches={batch.batch: cls.of(batch) for batch in budget.batches},
+        )
+
+    def __str__(self) -> str:
+        beside = (self.whole, *self.analysts, *self.batches.values())
+        others = [str(account) for account in beside if account and account.name != self.name]
+        return "\n".join([super().__str__(), *others, *filter(None, [self.renewal])])

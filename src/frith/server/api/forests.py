@@ -1,0 +1,121 @@
+"""Forests: the release itself, and what can be made of it for free; scores and updates, charged."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from frith.client import documents as d
+from frith.server.api.jobs import Limit
+from frith.server.api.tables import Key
+from frith.server.auth.caller import HEAVY, Before, Called, Caller
+from frith.server.budget.amounts import read_budget
+from frith.server.jobs import forests, history
+
+router = APIRouter(tags=["forests"])
+
+
+@router.get("/forests")
+def list_forests(
+    caller: Called, before: Before = None, limit: Limit = history.PAGE
+) -> list[d.JobResponse]:
+    """Your forests, the newest first, a page at a time."""
+    context = caller.context
+    with caller.read() as session:
+        found = forests.list_forests(context, session, caller.member, before, limit)
+        return [history.describe(context, session, job) for job in found]
+
+
+@router.get("/forests/{forest}", dependencies=HEAVY)
+def get_forest(forest: str, caller: Called) -> d.ForestResponse:
+    """A forest with its guarantee, and your receipt."""
+    found = _find(forest, caller)
+    return d.ForestResponse(
+        id=found.id,
+        learner=found.learner,
+        parameters=found.parameters,
+        forest=found.document,
+        receipt=found.receipt,
+    )
+
+
+@router.get("/forests/{forest}/rules", dependencies=HEAVY)
+def get_rules(
+    forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> dict[str, Any]:
+    """The forest's clearest rules, with their noise."""
+    return _find(forest, caller).forest().rules()[:top].to_json()
+
+
+@router.get("/forests/{forest}/importances", dependencies=HEAVY)
+def get_importances(forest: str, caller: Called) -> dict[str, float]:
+    """How much each attribute tells, from releases alone."""
+    return {str(k): float(v) for k, v in _find(forest, caller).forest().importances().items()}
+
+
+@router.get(
+    "/forests/{forest}/picture.svg",
+    dependencies=HEAVY,
+    response_class=Response,
+    responses={200: {"content": {"image/svg+xml": {"schema": {"type": "string"}}}}},
+)
+def get_picture(
+    forest: str,
+    caller: Called,
+    tree: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+) -> Response:
+    """A picture of one tree, or of the whole forest."""
+    return Response(_find(forest, caller).draw(tree), media_type="image/svg+xml")
+
+
+@router.get(
+    "/forests/{forest}/model.onnx",
+    dependencies=HEAVY,
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+def get_onnx(forest: str, caller: Called) -> Response:
+    """The forest as an ONNX model."""
+    return Response(_find(forest, caller).to_onnx(), media_type="application/octet-stream")
+
+
+@router.post("/forests/{forest}/predictions", dependencies=HEAVY)
+def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.PredictionResponse:
+    """Labels and probabilities of your own records. Free."""
+    loaded = _find(forest, caller).forest()
+    labels, probabilities = forests.predict(loaded, asked.records)
+    return d.PredictionResponse(
+        labels=labels, classes=list(loaded.domain.label.values), probabilities=probabilities
+    )
+
+
+@router.post("/forests/{forest}/quotes")
+def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
+    """What a score of this forest would cost, or an update with a batch. Free."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.read() as session:
+        return forests.quote(context, session, forest, caller.member, budget, asked.batch)
+
+
+@router.post("/forests/{forest}/scores", status_code=202)
+def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -> d.JobResponse:
+    """Ask for a noisy confusion matrix of this forest on its table. Charged."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.write() as session:
+        job = forests.ask(context, session, forest, caller.member, budget, key=key)
+        return history.describe(context, session, job)
+
+
+@router.post("/forests/{forest}/updates", status_code=202)
+def update(forest: str, asked: d.UpdateRequest, caller: Called, key: Key = None) -> d.JobResponse:
+    """Ask for this random decision forest with a batch's records added. Charged."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.write() as session:
+        job = forests.ask(context, session, forest, caller.member, budget, asked.batch, key)
+        return history.describe(context, session, job)
+
+
+def _find(forest: str, caller: Caller) -> forests.Released:
+    with caller.read() as session:
+        return forests.find_forest(caller.context, session, forest, caller.member)

@@ -1,0 +1,66 @@
+"""Jobs: what is under way, and what it came to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from frith.client import documents as d
+from frith.client.documents import NAME
+from frith.client.kinds import JobKind
+from frith.server.auth.caller import Before, Called
+from frith.server.jobs import history, lifecycle
+from frith.server.problems import not_found
+from frith.server.schema import Job
+
+router = APIRouter(tags=["jobs"])
+Limit = Annotated[int, Query(ge=1, le=history.PAGE, description="Fewer than this are the last.")]
+
+
+@router.get("/jobs")
+def list_jobs(
+    caller: Called,
+    table: Annotated[str | None, Query(pattern=NAME, max_length=63)] = None,
+    before: Before = None,
+    limit: Limit = history.PAGE,
+) -> list[d.JobResponse]:
+    """Your jobs, the newest first, a page at a time; curators see everybody's."""
+    where = [] if table is None else [Job.table == table]
+    with caller.read() as session:
+        found = history.list_jobs(
+            session, caller.member, *where, everyone=True, before=before, limit=limit
+        )
+        return [history.describe(caller.context, session, job) for job in found]
+
+
+@router.get("/jobs/{job}")
+def get_job(job: str, caller: Called) -> d.JobResponse:
+    """How far a job is: its state, and the passes over the records that it has begun."""
+    with caller.read() as session:
+        found = history.find_job(session, job, caller.member)
+        return history.describe(caller.context, session, found)
+
+
+@router.post("/jobs/{job}/cancel")
+def cancel(job: str, caller: Called) -> d.JobResponse:
+    """End a job that is still queued; what was reserved for it is given back.
+
+    A curator can stop one that is running, too; its charge is kept.
+    """
+    with caller.write() as session:
+        found = history.find_job(session, job, caller.member)
+        lifecycle.cancel(caller.context, session, found, caller.member)
+        return history.describe(caller.context, session, found)
+
+
+@router.get("/scores/{job}")
+def get_score(job: str, caller: Called) -> d.ScoreResponse:
+    """A private score, by the job that made it."""
+    with caller.read() as session:
+        found = history.find_job(session, job, caller.member)
+        if found.kind != JobKind.SCORE:
+            raise not_found("score")
+        document = history.released(caller.context, session, found)
+        receipt = history.own_receipt(caller.context, session, found)
+        return d.ScoreResponse(id=found.id, score=document["score"], receipt=receipt)

@@ -1,0 +1,52 @@
+"""The ledger: analysts read their own entries, curators all of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from frith.client import documents as d
+from frith.server.auth.caller import HEAVY, Called
+from frith.server.budget import export
+from frith.server.jobs import verification
+
+router = APIRouter(tags=["ledger"])
+
+
+@router.get("/ledger")
+def list_entries(
+    caller: Called,
+    after: Annotated[
+        int, Query(ge=0, lt=2**63, description="The id of the last entry that you have.")
+    ] = 0,
+    limit: Annotated[int, Query(ge=1, le=export.PAGE)] = export.PAGE,
+) -> list[d.ReceiptDocument]:
+    """Reservations, charges and releases, oldest first, a page at a time; fewer than `limit` are the last."""
+    return export.page_for(caller, after, limit)
+
+
+@router.get(
+    "/ledger.csv",
+    dependencies=HEAVY,
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+def export_csv(caller: Called) -> Response:
+    """All of them as CSV."""
+    return export.stream_csv(caller)
+
+
+@router.get("/ledger/verification", dependencies=HEAVY)
+def verify(caller: Called) -> d.VerificationResponse:
+    """Follow the chain of hashes, and read stored requests again. For curators."""
+    caller.must_be_curator()
+    with caller.read() as session:
+        found = verification.verify(session, caller.context.book(session))
+    return d.VerificationResponse(
+        entries=found.entries,
+        head=found.head,
+        holds=found.holds,
+        problems=list(found.problems),
+        flagged=list(found.flagged),
+    )

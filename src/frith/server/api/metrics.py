@@ -1,0 +1,89 @@
+"""Prometheus metrics, for curators: they count and time, so they are not for analysts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import APIRouter, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import SummaryMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy import DateTime, cast, extract, func, select
+from sqlalchemy.orm import Session
+
+from frith.server.auth.caller import Called, Caller
+from frith.server.budget.accounts import account_of
+from frith.server.budget.tables import View, domain_of, policy_of
+from frith.server.schema import Job, RegisteredTable
+
+router = APIRouter(tags=["operations"])
+
+
+class Requests:
+    """What one server process has answered."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        names = ["method", "route", "status"]
+        self._count = Counter("frith_requests", "Answers", names, registry=self.registry)
+        self._seconds = Histogram(
+            "frith_request_seconds", "Time to answer", ["method", "route"], registry=self.registry
+        )
+
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._count.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(caller: Called) -> Response:
+    """Counts and times of requests and jobs, and budgets, in Prometheus' text format. For curators."""
+    caller.must_be_curator()
+    state = _state(caller)
+    text = generate_latest(caller.requests.registry) + generate_latest(state)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _state(caller: Caller) -> CollectorRegistry:
+    """What the database says now, over all servers and workers."""
+    registry = CollectorRegistry()
+    jobs = Gauge("frith_jobs", "Jobs", ["kind", "state"], registry=registry)
+    budget = Gauge(
+        "frith_budget", "Budget of a table", ["table", "unit", "part"], registry=registry
+    )
+    with caller.read() as session:
+        query = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
+        for kind, state, count in session.execute(query):
+            jobs.labels(kind, state).set(count)
+        registry.register(_JobSeconds(session))
+        book = caller.context.book(session)
+        for table in session.scalars(select(RegisteredTable)):
+            name = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
+            for account in book.find(name).values():
+                for part in ("total", "spent", "held"):
+                    budget.labels(table.name, account.unit, part).set(getattr(account, part))
+    return registry
+
+
+class _JobSeconds(Collector):
+    """How long jobs took from their start to their end, by kind."""
+
+    def __init__(self, session: Session):
+        seconds = _seconds(session)
+        query = select(Job.kind, func.count(), func.sum(seconds)).where(seconds.is_not(None))
+        self._rows = session.execute(query.group_by(Job.kind)).all()
+
+    def collect(self) -> Iterator[SummaryMetricFamily]:
+        found = SummaryMetricFamily("frith_job_seconds", "Time that jobs took", labels=["kind"])
+        for kind, count, seconds in self._rows:
+            found.add_metric([kind], count, float(seconds))
+        yield found
+
+
+def _seconds(session: Session) -> Any:
+    """A job's time in SQL; times are kept as text, and databases differ in how they read it."""
+    if session.get_bind().dialect.name == "sqlite":
+        return 86_400 * (func.julianday(Job.finished) - func.julianday(Job.started))
+    started, finished = (cast(t, DateTime(timezone=True)) for t in (Job.started, Job.finished))
+    return extract("epoch", finished - started)

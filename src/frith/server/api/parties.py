@@ -1,0 +1,52 @@
+"""Several parties: noisy or masked counts of one table, to be added to those of other servers."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from frith.client import documents as d
+from frith.client.kinds import JobKind
+from frith.server.api.tables import Key
+from frith.server.auth.caller import Called
+from frith.server.budget import tables
+from frith.server.budget.amounts import read_budget
+from frith.server.jobs import counting, history, queue
+from frith.server.problems import not_found
+
+router = APIRouter(tags=["parties"])
+
+
+@router.get("/party")
+def get_party(caller: Called) -> d.PartyInfo:
+    """This server as one of several parties: its name and its public key."""
+    keys = counting.load_keys(caller.context.settings)
+    if keys is None:
+        return d.PartyInfo(party=None, key=None)
+    return d.PartyInfo(party=keys.party, key=keys.public)
+
+
+@router.post("/tables/{table}/counts", status_code=202)
+def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> d.JobResponse:
+    """Ask for noisy counts, or for masked ones. Charged; a repeat is answered from the store."""
+    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    with caller.write() as session:
+        view = tables.see(session, table, caller.member)
+        view.policy.check("random-decision", budget)  # whose question this is
+        request = counting.ask_to_count(
+            context.settings, asked.question, asked.domain, asked.round, budget, view.domain
+        )
+        job = queue.accept(context, session, view, caller.member, request, key)
+        counting.check_round(session, job)
+        return history.describe(context, session, job)
+
+
+@router.get("/counts/{job}")
+def get_counts(job: str, caller: Called) -> d.CountsResponse:
+    """The counts, by the job that made them."""
+    with caller.read() as session:
+        found = history.find_job(session, job, caller.member)
+        if found.kind != JobKind.COUNT:
+            raise not_found("counts")
+        document = history.released(caller.context, session, found)
+        receipt = history.own_receipt(caller.context, session, found)
+        return d.CountsResponse(id=found.id, counts=document["counts"], receipt=receipt)

@@ -1,0 +1,53 @@
+"""Who calls, as a route sees them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+
+from frith.client.documents import NAME, ProblemResponse
+from frith.server.context import Context
+from frith.server.problems import BUSY, STATUS, curators_only
+from frith.server.schema import Member
+
+
+class Caller:
+    """A member who is signed in, and the server's state."""
+
+    def __init__(self, context: Context, member: Member, requests: Any = None):
+        self.context, self.member, self.requests = context, member, requests
+        self.read, self.write = context.database.read, context.database.write
+
+    def must_be_curator(self) -> None:
+        if not self.member.is_curator:
+            raise curators_only()
+
+
+async def _caller(request: Request) -> Caller:
+    return Caller(request.app.state.context, request.state.member, request.app.state.requests)
+
+
+async def _among_few(request: Request) -> AsyncIterator[None]:
+    async with request.app.state.concurrency.place_for(request.state.member.name):
+        yield
+
+
+Called = Annotated[Caller, Depends(_caller)]
+Before = Annotated[
+    str | None,
+    Query(pattern=NAME, max_length=63, description="The id of the last job that you have."),
+]
+HEAVY = [Depends(_among_few)]
+"""The dependencies of a route that reads or makes much at a time."""
+_RETRY_AFTER = {
+    "description": "Seconds to wait before asking again, where a wait helps.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemResponse, "description": "Refused"}
+    | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in BUSY else {})
+    for status in set(STATUS.values())
+}
+"""Every route may refuse in these ways."""

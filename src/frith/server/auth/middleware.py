@@ -1,0 +1,138 @@
+"""The door: nobody gets past it without saying who they are.
+
+The API and the metrics take bearer tokens, ours or an OIDC issuer's; the pages take the cookie of a
+signed-in browser. Only the health check, the sign-in page and its style are outside. The check
+comes before a body is read and before a route is looked for, so that no route can forget it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from frith.client.kinds import ProblemCode
+from frith.server.auth.limits import RateLimit
+from frith.server.auth.members import check_token, find_subject, hashed
+from frith.server.auth.oidc import Issuer
+from frith.server.auth.sessions import COOKIE, SignedIn, check_session
+from frith.server.context import Context
+from frith.server.problems import Problem, unauthorized
+from frith.server.schema import Member
+
+OUTSIDE = ("/health", "/sign-in", "/static/")
+BEARER = ("/v1", "/metrics")
+_TRUSTED = 1_000  # (address, token) pairs that were right before
+
+
+class AuthMiddleware:
+    """Puts `member` (and for browsers `signed_in`) into a request's state, or turns it away."""
+
+    def __init__(self, app: ASGIApp, context: Context):
+        self._app, self._context = app, context
+        settings = context.settings
+        self._issuer = Issuer(settings) if settings.oidc_issuer else None
+        self._failures = RateLimit(settings.failures_per_minute, 60, time.monotonic)
+        self._requests = RateLimit(settings.requests_per_second, 1, time.monotonic)
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_outside(scope["path"]):
+            scope.setdefault("state", {})["door"] = self
+            await self._app(scope, receive, send)
+            return
+        if scope["path"].startswith(BEARER):
+            member = await run_in_threadpool(self._check_bearer, scope)
+            signed_in = None
+        else:
+            try:
+                signed_in = await run_in_threadpool(self._check_cookie, scope)
+            except Problem as problem:
+                if problem.code != ProblemCode.UNAUTHORIZED:
+                    raise
+                await _to_sign_in(scope)(scope, receive, send)
+                return
+            member = signed_in.member
+        if not self._requests.add(member.name):
+            raise Problem(ProblemCode.TOO_MANY, "too many requests; wait a second", wait=1)
+        if "\0" in scope["path"]:  # no name has one, and PostgreSQL would stumble over it
+            raise Problem(ProblemCode.NOT_FOUND, "there is nothing here")
+        scope.setdefault("state", {}).update(member=member, signed_in=signed_in, door=self)
+        await self._app(scope, receive, send)
+
+    def allow_guess(self, address: str, secret: str) -> None:
+        """Turn away an address with too many wrong tokens, unless this one was right before."""
+        if hashed(address + secret) not in self._known and self._failures.is_full(address):
+            raise Problem(ProblemCode.TOO_MANY, "too many wrong tokens; wait a minute", wait=60)
+
+    def count_guess(self, address: str, secret: str, *, right: bool) -> None:
+        if not right:
+            self._failures.add(address)
+            return
+        self._known[hashed(address + secret)] = None
+        if len(self._known) > _TRUSTED:
+            self._known.popitem(last=False)
+
+    def _check_bearer(self, scope: Scope) -> Member:
+        text = _header(scope, b"authorization")
+        kind, _, secret = text.partition(" ")
+        if kind.lower() != "bearer" or not secret.strip():
+            raise unauthorized()
+        address = address_of(scope)
+        self.allow_guess(address, secret)
+        try:
+            member = self._member(secret.strip())
+        except Problem:
+            self.count_guess(address, secret, right=False)
+            raise
+        self.count_guess(address, secret, right=True)
+        return member
+
+    def _member(self, secret: str) -> Member:
+        with self._context.database.read() as session:
+            if self._issuer is None or secret.startswith("frith_"):
+                return check_token(self._context, session, secret)[1]
+        subject = self._issuer.subject(secret)
+        with self._context.database.read() as session:
+            member = find_subject(session, subject)
+        if member is None or member.disabled is not None:
+            raise unauthorized()
+        return member
+
+    def _check_cookie(self, scope: Scope) -> SignedIn:
+        cookie = cookie_of(scope)
+        if not cookie:
+            raise unauthorized()
+        with self._context.database.read() as session:
+            return check_session(self._context, session, cookie)
+
+
+def is_outside(path: str) -> bool:
+    return path in OUTSIDE or path.startswith(OUTSIDE[-1])
+
+
+def address_of(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def cookie_of(scope: Scope) -> str:
+    try:
+        found = SimpleCookie(_header(scope, b"cookie")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return dict(scope["headers"]).get(name, b"").decode("latin-1")
+
+
+def _to_sign_in(scope: Scope) -> RedirectResponse:
+    """Back to where one wanted to go, after signing in; only ever to a path of ours."""
+    path = scope["path"] if scope["method"] == "GET" else "/"
+    return RedirectResponse(f"/sign-in?next={quote(path, safe='/')}", status_code=303)

@@ -1,0 +1,69 @@
+"""Signed-in browsers: a random cookie whose hash is kept, and a CSRF token that goes with it."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
+
+from frith.client.kinds import ProblemCode
+from frith.server.auth.members import check_token, hashed, is_valid
+from frith.server.context import Context
+from frith.server.problems import Problem, unauthorized
+from frith.server.schema import BrowserSession, Member, Token
+
+COOKIE = "frith_session"
+_SIGNED_IN = (
+    select(BrowserSession, Token, Member)
+    .join(Token, BrowserSession.token == Token.id)
+    .join(Member, Token.member == Member.name)
+    .where(BrowserSession.hash == bindparam("hash"))
+)
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """A browser's member, and the text that its forms must send back."""
+
+    member: Member
+    csrf: str
+
+
+def sign_in(context: Context, session: Session, text: str) -> str:
+    """The cookie of a new session for the holder of a token."""
+    token, _ = check_token(context, session, text)
+    cookie = context.new_secret(32)
+    until = min(token.expires, context.now(hours=context.settings.session_hours))
+    session.add(
+        BrowserSession(
+            hash=hashed(cookie), token=token.id, csrf=context.new_secret(16), expires=until
+        )
+    )
+    return cookie
+
+
+def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
+    """Who is behind a cookie, or `unauthorized`."""
+    found = session.execute(_SIGNED_IN, {"hash": hashed(cookie)}).first()
+    if found is None:
+        raise unauthorized()
+    browser, token, member = found
+    if browser.expires <= context.now() or not is_valid(context, token):
+        raise unauthorized()
+    return SignedIn(member, browser.csrf)
+
+
+def sign_out(session: Session, cookie: str) -> None:
+    found = session.get(BrowserSession, hashed(cookie))
+    if found is not None:
+        session.delete(found)
+
+
+def check_csrf(signed_in: SignedIn, given: str) -> None:
+    """A form that another site made does not know the session's text."""
+    if not hmac.compare_digest(signed_in.csrf.encode(), given.encode()):
+        raise Problem(
+            ProblemCode.FORBIDDEN, "the form has expired; go back, reload the page and try again"
+        )

@@ -1,0 +1,1 @@
+"""Tables, what may be spent on them and by whom, and their accounts in the ledger."""

@@ -1,0 +1,58 @@
+"""The ledger's entries as a caller may see them: by pages, and all of them as CSV or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from frith.ledger import Receipt, as_csv
+from frith.server.auth.caller import Caller
+from frith.server.budget.accounts import member_of
+
+PAGE = 1_000  # entries
+
+
+def stream_csv(caller: Caller) -> Response:
+    """What the caller may see, as a table."""
+    pages = _pages(caller)
+    first = as_csv(next(pages, []))
+    return _streamed(first, (as_csv(page, header=False) for page in pages), "text/csv")
+
+
+def stream_json(caller: Caller) -> Response:
+    """What the caller may see, as a list, an entry a line."""
+    pages = _pages(caller)
+    first = _lines(next(pages, []))
+    rest = (",\n" + _lines(page) for page in pages)
+    return _streamed("[\n" + first, chain(rest, ["\n]\n"]), "application/json")
+
+
+def page_for(caller: Caller, after: int, most: int) -> list[Receipt]:
+    """What the caller may see after an entry."""
+    with caller.read() as session:
+        book = caller.context.book(session)
+        if caller.member.is_curator:
+            return book.page(most, after)
+        own = [name for name in book.accounts() if member_of(name) == caller.member.name]
+        return book.page(most, after, own)
+
+
+def _pages(caller: Caller) -> Iterator[list[Receipt]]:
+    """All of it, each page as of its own time: entries are only ever added."""
+    after = 0
+    while page := page_for(caller, after, PAGE):
+        yield page
+        after = page[-1].id
+
+
+def _lines(page: list[Receipt]) -> str:
+    return ",\n".join(json.dumps(entry.to_json()) for entry in page)
+
+
+def _streamed(first: str, rest: Iterator[str], kind: str) -> Response:
+    """An answer in parts; the first is there already, so what fails before it can be said."""
+    return StreamingResponse(chain([first], rest), media_type=kind)

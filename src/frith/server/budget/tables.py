@@ -1,0 +1,365 @@
+"""Registered tables, their versions and batches, and who may ask about which attributes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+
+from sqlalchemy import and_, bindparam, select
+from sqlalchemy.orm import Session
+
+from frith.client.documents import BatchRequest, TableRequest
+from frith.client.kinds import ProblemCode
+from frith.domain import Domain
+from frith.engines import Engine, open_table
+from frith.engines.sql import ONE_RECORD
+from frith.errors import DomainError, FormatError, FrithError
+from frith.privacy.neighbors import neighbors_of
+from frith.server.auth.members import get_member
+from frith.server.budget.accounts import open_accounts, set_budgets
+from frith.server.budget.policies import Policy, read_policy
+from frith.server.context import Context, check_name
+from frith.server.problems import Problem, no_table
+from frith.server.schema import Batch, Grant, Member, RegisteredTable
+from frith.server.settings import PREFIX
+
+_FLAGSHIP = "forest"
+_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+_PASSWORD = re.compile(
+    r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Up to the last @, for a password may hold any letter; rather too much than too little."""
+
+_granted = and_(Grant.table == RegisteredTable.name, Grant.member == bindparam("member"))
+_SEEN = (
+    select(RegisteredTable, Grant)
+    .outerjoin(Grant, _granted)
+    .where(RegisteredTable.name == bindparam("table"))
+)
+
+
+@dataclass(frozen=True)
+class View:
+    """A table as one member sees it: with the attributes and the cap of their grant."""
+
+    table: RegisteredTable
+    domain: Domain
+    policy: Policy
+    cap: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def neighbors(self) -> str:
+        """What the amounts of the table's accounts are about."""
+        person = self.domain.person
+        return neighbors_of(None if person is None else person.records)
+
+    @property
+    def learner(self) -> str:
+        """The learner of a request that names none: the flagship where it is allowed."""
+        allowed = self.policy.learners
+        return _FLAGSHIP if _FLAGSHIP in allowed else allowed[0]
+
+    def check_reach(self, attributes: Sequence[str]) -> None:
+        """Refuse what needs attributes that the grant does not give, perhaps not any more."""
+        if not set(attributes) <= set(self.domain.names):
+            raise Problem(
+                ProblemCode.FORBIDDEN, "your grant does not reach every attribute of this forest"
+            )
+
+
+def register(
+    context: Context,
+    session: Session,
+    name: str,
+    source: str,
+    domain: Domain,
+    policy: Policy,
+    *,
+    title: str = "",
+    signed: bool = False,
+    checked: bool = False,
+) -> RegisteredTable:
+    """Register a source with its reviewed domain, and open its account. Reads no record.
+
+    `signed` is the curator's word that each row of a query or a view depends on one protected
+    record alone; a plain table or file needs none. `checked` says that `check_source` was called
+    before this transaction: a source that does not answer would hold up every writer.
+    """
+    check_name("table", name)
+    if session.get(RegisteredTable, name) is not None:
+        raise Problem(
+            ProblemCode.CONFLICT, f"there is already a table {name!r}; raise its version instead"
+        )
+    if not checked:
+        check_source(source, domain, signed)
+    policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
+    table = RegisteredTable(
+        name=name,
+        title=title,
+        source=source,
+        domain=json.dumps(domain.to_json()),
+        signed=signed,
+        version=1,
+        policy=json.dumps(policy.to_json()),
+        created=context.now(),
+    )
+    session.add(table)
+    session.flush()
+    open_accounts(context, session, View(table, domain, policy))
+    return table
+
+
+def register_request(context: Context, request: TableRequest) -> None:
+    """Register what a curator asks for; its source is opened before the transaction."""
+    domain, policy = read_domain(request.domain), read_policy(request.policy)
+    check_source(request.source, domain, request.signed)
+    with context.database.write() as session:
+        register(
+            context, session, request.name, request.source, domain, policy,
+            title=request.title, signed=request.signed, checked=True,
+        )  # fmt: skip
+
+
+def check_source(source: str, domain: Domain, signed: bool) -> None:
+    """Names and types of the columns, and the curator's word where one is needed."""
+    if domain.learned:
+        raise Problem(
+            ProblemCode.INVALID,
+            "the domain is a draft learned from the records; review it and remove `learned = true`",
+        )
+    plain = _VARIABLE.sub("", source)
+    if masked(plain) != plain:
+        raise Problem(
+            ProblemCode.INVALID,
+            "the source has a password in it, which would be stored; put it into a variable of the "
+            "server's environment and write ${NAME} in its place",
+        )
+    try:
+        engine = open_source(source, domain)
+    except FrithError as error:
+        raise Problem(ProblemCode.INVALID, _with_names(str(error), source)) from None
+    rows = [a for a in engine.assumptions if ONE_RECORD in a]
+    getattr(engine, "close", lambda: None)()
+    if rows and not signed:
+        raise Problem(ProblemCode.INVALID, f"sign that {rows[0]}: this source is not a plain table")
+
+
+def open_source(source: str, domain: Domain) -> Engine:
+    """Open a source; `${NAME}` in it is read from the environment, so that no password is stored."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1].startswith(PREFIX):
+            raise FormatError(f"the source names {match[1]}, and {PREFIX}... are the server's own")
+        if match[1] not in os.environ:
+            raise FormatError(f"the source names the variable {match[1]}, which is not set here")
+        return os.environ[match[1]]
+
+    return open_table(_VARIABLE.sub(value, source), domain)
+
+
+def _with_names(message: str, source: str) -> str:
+    """What an engine said, with the names of variables where it quotes what they hold."""
+    held = {name: os.environ.get(name, "") for name in _VARIABLE.findall(source)}
+    for name, value in held.items():
+        for spelling in filter(None, (value, unquote(value))):
+            message = message.replace(spelling, f"${{{name}}}")
+    return message
+
+
+def masked(source: str) -> str:
+    """A source as it may be shown: without passwords."""
+    return _PASSWORD.sub(lambda m: f"{m[1]}:***@" if m[1] else f"{m[2]}***", source)
+
+
+def read_domain(text: str) -> Domain:
+    """A domain from TOML or JSON, as a curator wrote it."""
+    try:
+        if text.lstrip().startswith("{"):
+            return Domain.from_json(json.loads(text))
+        return Domain.from_toml(text)
+    except (DomainError, FormatError) as error:
+        raise Problem(ProblemCode.INVALID, str(error)) from None
+    except (ValueError, RecursionError):
+        raise Problem(ProblemCode.INVALID, "the domain is neither TOML nor JSON") from None
+
+
+def update_policy(context: Context, session: Session, name: str, policy: Policy) -> None:
+    """Another policy from now on; the delta and the renewal are fixed when the table is registered."""
+    table = get_table(session, name)
+    old = policy_of(table)
+    if (policy.budget.delta, policy.renewal_days) != (old.budget.delta, old.renewal_days):
+        raise Problem(
+            ProblemCode.CONFLICT, "delta and renewal are fixed when a table is registered"
+        )
+    policy = replace(policy, renewal_start=old.renewal_start)
+    table.policy = json.dumps(policy.to_json())
+    view = View(table, domain_of(table), policy)
+    caps = {g.member: g.epsilon for g in list_grants(session, name)}
+    set_budgets(context, session, view, caps, list_disjoint(session, name))
+
+
+def raise_version(session: Session, name: str) -> int:
+    """The records have changed: from now on a repeated request is a new one. Budgets run on."""
+    table = get_table(session, name)
+    table.version += 1
+    return table.version
+
+
+def add_batch(
+    context: Context,
+    session: Session,
+    table: str,
+    name: str,
+    source: str,
+    *,
+    disjoint: bool,
+    checked: bool = False,
+) -> Batch:
+    """Further records. `disjoint` declares that none of its people is in the table or another batch.
+
+    `checked` is that of `register`.
+    """
+    found = get_table(session, table)
+    check_name("batch", name)
+    if session.get(Batch, (table, name)) is not None:
+        raise Problem(ProblemCode.CONFLICT, f"the table already has a batch {name!r}")
+    if not checked:
+        check_source(source, domain_of(found), found.signed)
+    batch = Batch(table=table, name=name, source=source, disjoint=disjoint, created=context.now())
+    session.add(batch)
+    session.flush()
+    return batch
+
+
+def add_batch_request(context: Context, table: str, request: BatchRequest) -> None:
+    """Add the batch that a curator asks for; its source is opened before the transaction."""
+    with context.database.read() as session:
+        found = get_table(session, table)
+    check_source(request.source, domain_of(found), found.signed)
+    with context.database.write() as session:
+        add_batch(
+            context, session, table, request.name, request.source,
+            disjoint=request.disjoint, checked=True,
+        )  # fmt: skip
+
+
+def list_batches(session: Session, table: str) -> list[Batch]:
+    query = select(Batch).where(Batch.table == table).order_by(Batch.name)
+    return list(session.scalars(query))
+
+
+def list_disjoint(session: Session, table: str) -> list[str]:
+    """The batches with accounts of their own."""
+    return [b.name for b in list_batches(session, table) if b.disjoint]
+
+
+def grant(
+    context: Context,
+    session: Session,
+    table: str,
+    member: str,
+    columns: list[str] | None = None,
+    epsilon: str | None = None,
+) -> Grant:
+    """Let an analyst ask about a table, or change what an earlier grant lets them."""
+    found = get_table(session, table)
+    if get_member(session, member).is_curator:
+        raise Problem(ProblemCode.INVALID, "curators need no grant")
+    domain, policy = domain_of(found), policy_of(found)
+    if columns is not None:
+        view_of(domain, columns)
+    if epsilon is not None and policy.analyst_budget(epsilon).epsilon > policy.budget.epsilon:
+        raise Problem(ProblemCode.INVALID, "an analyst's cap is at most the table's epsilon")
+    given = session.get(Grant, (table, member)) or Grant(table=table, member=member)
+    given.columns = None if columns is None else json.dumps(columns)
+    given.epsilon, given.created = epsilon, context.now()
+    session.add(given)
+    session.flush()
+    view = View(found, domain, policy)
+    set_budgets(context, session, view, {member: epsilon}, list_disjoint(session, table))
+    return given
+
+
+def withdraw(session: Session, table: str, member: str) -> None:
+    """End a grant; what was spent under it stays spent."""
+    given = session.get(Grant, (table, member))
+    if given is None:
+        raise Problem(ProblemCode.NOT_FOUND, "there is no such grant")
+    session.delete(given)
+
+
+def list_grants(session: Session, table: str) -> list[Grant]:
+    query = select(Grant).where(Grant.table == table).order_by(Grant.member)
+    return list(session.scalars(query))
+
+
+def get_table(session: Session, name: str) -> RegisteredTable:
+    table = session.get(RegisteredTable, name)
+    if table is None:
+        raise no_table()
+    return table
+
+
+def see(session: Session, name: str, member: Member) -> View:
+    """The table as this member may see it, or the answer for a table that is not there."""
+    found = session.execute(_SEEN, {"table": name, "member": member.name}).first()
+    may_see = member.disabled is None and (member.is_curator or (found and found.Grant))
+    if found is None or not may_see:
+        raise no_table()
+    return _view(found.RegisteredTable, found.Grant)
+
+
+def list_views(session: Session, member: Member) -> list[View]:
+    query = select(RegisteredTable).order_by(RegisteredTable.name)
+    grants = {g.table: g for g in session.scalars(select(Grant).where(Grant.member == member.name))}
+    tables = [t for t in session.scalars(query) if member.is_curator or t.name in grants]
+    return [_view(t, grants.get(t.name)) for t in tables]
+
+
+def domain_of(table: RegisteredTable) -> Domain:
+    return _read_domain(table.domain)
+
+
+def policy_of(table: RegisteredTable) -> Policy:
+    return _read_policy(table.policy)
+
+
+@functools.lru_cache(maxsize=256)
+def _read_domain(text: str) -> Domain:
+    return Domain.from_json(json.loads(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _read_policy(text: str) -> Policy:
+    return Policy.from_json(json.loads(text))
+
+
+def view_of(domain: Domain, columns: list[str]) -> Domain:
+    try:
+        return domain.view(columns)
+    except DomainError as error:
+        raise Problem(ProblemCode.INVALID, str(error)) from None
+
+
+def _view(table: RegisteredTable, given: Grant | None) -> View:
+    domain = domain_of(table)
+    if given is not None and given.columns is not None:
+        domain = domain.view(json.loads(given.columns))
+    return View(table, domain, policy_of(table), given.epsilon if given else None)
+
+
+def _midnight(context: Context) -> str:
+    now: Any = context.clock().astimezone(UTC)
+    return datetime(now.year, now.month, now.day, tzinfo=UTC).isoformat()

@@ -1,0 +1,127 @@
+"""Counts for several parties: one question of a closed set, noisy, or masked for a secure sum."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from frith._documents import read_file
+from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.curator import Curator, noise_of
+from frith.domain import Domain
+from frith.kernels import Question
+from frith.parties.binding import terms_of
+from frith.parties.masks import Keys, PairMasks, Round
+from frith.parties.questions import question_from_json, question_to_json
+from frith.privacy.budget import Budget
+from frith.privacy.window import check_question
+from frith.server.jobs.requests import TIMING, JobRequest
+from frith.server.problems import Problem
+from frith.server.schema import Job
+from frith.server.settings import Settings
+
+_MOST_CELLS = 2**20
+_PURPOSE = "counts for several parties"
+_WHOLE = Fraction(1)  # a question has all of its request's budget
+
+
+def load_keys(settings: Settings) -> Keys | None:
+    """The server's own key and those of its peers, as its curators have written them down."""
+    if not settings.party_keys:
+        return None
+    try:
+        data = read_file(settings.party_keys)
+        return Keys.load(data["party"], data["secret"], data["peers"])
+    except (OSError, KeyError, TypeError, ValueError):
+        raise Problem(
+            ProblemCode.UNAVAILABLE, "the server cannot read its party keys; ask the curator"
+        ) from None
+
+
+def ask_to_count(
+    settings: Settings,
+    question: Any,
+    fingerprint: str,
+    round: dict[str, Any] | None,
+    budget: Budget,
+    domain: Domain,
+) -> JobRequest:
+    """A question that can be answered, checked before anything is reserved."""
+    if fingerprint != domain.fingerprint:
+        raise Problem(
+            ProblemCode.CONFLICT, "this table has another domain than the one asked about"
+        )
+    try:
+        kernel = question_from_json(question, domain, _MOST_CELLS)
+        plain = question_to_json(kernel)
+        if plain != question:
+            raise ValueError("the question says more than it asks")
+        told = None if round is None else Round.from_json(round).to_json()
+        details = {"question": plain, "columns": list(domain.names), "round": told}
+        asked = JobRequest(JobKind.COUNT, budget, details)
+        noise = noise_of(kernel, domain, budget.total, budget.unit)
+        check_question(budget.total, budget.unit, noise.scale, _PURPOSE)
+        masking = _masking(asked, settings)
+        if masking is not None:
+            masking.check(kernel, domain, budget, _WHOLE)
+    except ValueError as error:
+        raise Problem(ProblemCode.INVALID, str(error)) from None
+    return asked
+
+
+def check_round(session: Session, job: Job) -> None:
+    """Refuse a second answer to a round, whoever asks, of whatever table and version.
+
+    Both would be under one mask: their difference would be bare but for a share of the noise.
+    """
+    round = JobRequest.read(job.body).details["round"]
+    if round is None:
+        return
+    text = json.dumps(round, sort_keys=True)
+    others = select(Job).where(
+        Job.kind == JobKind.COUNT,
+        Job.id != job.id,
+        Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
+        Job.body.contains(text, autoescape=True),
+    )
+    for other in session.scalars(others):
+        is_same = job.release is not None and other.release == job.release
+        if JobRequest.read(other.body).details["round"] == round and not is_same:
+            raise Problem(ProblemCode.CONFLICT, "this round was asked before; make another attempt")
+
+
+def count(asked: JobRequest, curator: Curator, settings: Settings) -> dict[str, Any]:
+    """The answer, with what it belongs to and what it promises."""
+    kernel, masking = _kernel(asked, curator.domain), _masking(asked, settings)
+    share = curator.remaining_share
+    if masking is not None:
+        hidden = curator.masked_counts(kernel, share, _PURPOSE, masking)  # held to the round
+        said = {"question": masking.round.about, "values": hidden.tolist()}
+    else:
+        terms = terms_of(kernel, curator.domain, curator.budget, share)
+        release = curator.noisy_counts(kernel, share, _PURPOSE)
+        said = {"question": terms.digest, "values": release.values.tolist()}
+        said["variance"] = release.variance
+    return said | {"guarantee": curator.guarantee.assuming(TIMING).to_json()}
+
+
+def _kernel(asked: JobRequest, domain: Domain) -> Question:
+    return question_from_json(asked.details["question"], domain)
+
+
+def _masking(asked: JobRequest, settings: Settings) -> PairMasks | None:
+    """One's side of a round, held to what all parties must see alike."""
+    said = asked.details["round"]
+    if said is None:
+        return None
+    keys = load_keys(settings)
+    if keys is None:
+        raise ValueError("this server has no keys for secure sums")
+    round = Round.from_json(said)
+    if round.colluders < settings.least_colluders:
+        raise ValueError(f"this server reckons with at least {settings.least_colluders} colluders")
+    return PairMasks(keys, round)

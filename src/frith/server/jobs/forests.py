@@ -1,0 +1,206 @@
+"""Released forests of a member: reading them is post-processing, and free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from frith.client.documents import Quote
+from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.domain import Domain
+from frith.forest import Forest
+from frith.ledger import Receipt
+from frith.privacy.budget import Budget
+from frith.server.budget import accounts
+from frith.server.budget.tables import View, see
+from frith.server.context import Context, check_name
+from frith.server.jobs import history, lifecycle, queue
+from frith.server.jobs.requests import JobRequest
+from frith.server.problems import Problem, not_found
+from frith.server.schema import Batch, Job, Member
+
+
+@dataclass(frozen=True)
+class Released:
+    """A forest as it was handed to one member."""
+
+    job: Job
+    learner: str
+    parameters: dict[str, Any]
+    document: dict[str, Any]
+    receipt: Receipt | None
+
+    @property
+    def id(self) -> str:
+        return self.job.id
+
+    @property
+    def is_dry(self) -> bool:
+        return self.job.kind == JobKind.DRY_RUN
+
+    @property
+    def domain(self) -> Domain:
+        return Domain.from_json(self.document["domain"])
+
+    def forest(self) -> Forest:
+        return Forest.from_json(self.document)
+
+    def draw(self, tree: int | None) -> str:
+        """One tree, or the whole forest, as SVG."""
+        forest = self.forest()
+        if tree is not None and tree >= forest.trees.n_trees:
+            raise Problem(
+                ProblemCode.NOT_FOUND,
+                f"the forest has {forest.trees.n_trees} trees, counted from 0",
+            )
+        return str(forest.draw(tree=tree))
+
+    def to_onnx(self) -> bytes:
+        try:
+            model = self.forest().to_onnx()
+        except ImportError:
+            raise Problem(
+                ProblemCode.NOT_OFFERED,
+                "this server does not export to ONNX; take the forest as JSON and call its "
+                "to_onnx(), or ask the curator to install frith[onnx]",
+            ) from None
+        return model.SerializeToString()
+
+
+def find_forest(context: Context, session: Session, forest: str, member: Member) -> Released:
+    """A forest by the job that made it."""
+    job = history.find_job(session, forest, member)
+    if job.kind not in (JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN):
+        raise not_found("forest")
+    document = history.released(context, session, job)
+    receipt = history.own_receipt(context, session, job)
+    parameters = document.get("parameters", {})
+    return Released(job, document["learner"], parameters, document["forest"], receipt)
+
+
+def list_forests(
+    context: Context, session: Session, member: Member, before: str | None, limit: int
+) -> list[Job]:
+    """At most `limit` of the member's forests, the newest first, of those that are shown already."""
+    done = (
+        Job.kind.in_((JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN)),
+        Job.state == JobState.DONE,
+    )
+    found: list[Job] = []
+    while len(found) < limit:
+        page = history.list_jobs(session, member, *done, before=before, limit=limit)
+        found += [job for job in page if not history.is_held_back(context, job)]
+        if len(page) < limit:
+            break
+        before = page[-1].id
+    return found[:limit]
+
+
+def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
+    """The private scores of a forest that its owner has asked for and been shown, oldest first."""
+    assert forest.release is not None
+    query = (
+        select(Job)
+        .where(Job.member == forest.member, Job.kind == JobKind.SCORE, Job.state == JobState.DONE)
+        .where(Job.body.contains(forest.release, autoescape=True))
+        .order_by(Job.created, Job.id)
+    )
+    return [
+        job
+        for job in session.scalars(query)
+        if not history.is_held_back(context, job)
+        and JobRequest.read(job.body).details["forest"] == forest.release
+    ]
+
+
+def forest_of_score(session: Session, score: Job) -> Job | None:
+    """The job that made the forest which a score is about."""
+    release = JobRequest.read(score.body).details["forest"]
+    query = select(Job).where(Job.member == score.member, Job.release == release)
+    return session.scalars(
+        query.where(Job.kind != JobKind.SCORE).order_by(Job.created.desc())
+    ).first()
+
+
+def ask(
+    context: Context,
+    session: Session,
+    forest: str,
+    member: Member,
+    budget: Budget,
+    batch: str | None = None,
+    key: str | None = None,
+) -> Job:
+    """A score of a forest on its table; with a batch, the forest with the batch's records added."""
+    found = find_forest(context, session, forest, member)
+    view = see(session, found.job.table, member)
+    asked, own = ask_about(session, found, view, budget, batch)
+    return queue.accept(context, session, view, member, asked, key, batch_account=own)
+
+
+def quote(
+    context: Context,
+    session: Session,
+    forest: str,
+    member: Member,
+    budget: Budget,
+    batch: str | None = None,
+) -> Quote:
+    """What `ask` would cost; it is refused where that would be, whatever is left of the budget."""
+    found = find_forest(context, session, forest, member)
+    view = see(session, found.job.table, member)
+    _, own = ask_about(session, found, view, budget, batch)
+    return accounts.quote(context, session, view, member.name, budget, own)
+
+
+def ask_about(
+    session: Session, found: Released, view: View, budget: Budget, batch: str | None
+) -> tuple[JobRequest, str | None]:
+    """A score, or an update with a batch, and the batch if it has accounts of its own.
+
+    The grant must still reach the forest's attributes.
+    """
+    view.check_reach(found.domain.names)
+    if batch is None:
+        view.policy.check(None, budget)
+        return JobRequest(JobKind.SCORE, budget, {"forest": found.job.release}), None
+    if found.learner != "random-decision" or found.is_dry:
+        raise Problem(
+            ProblemCode.INVALID, "only a random-decision forest can be updated; train one first"
+        )
+    further = session.get(Batch, (view.name, check_name("batch", batch)))
+    if further is None:
+        raise Problem(ProblemCode.NOT_FOUND, "the table has no such batch")
+    if batch in _batches_in(session, found.job):
+        raise Problem(ProblemCode.CONFLICT, "this forest has the records of that batch already")
+    view.policy.check("random-decision", budget)
+    asked = JobRequest(JobKind.UPDATE, budget, {"forest": found.job.release, "batch": batch})
+    return asked, batch if further.disjoint else None
+
+
+def _batches_in(session: Session, job: Job) -> set[str]:
+    """The batches that were added to a forest; to add one twice would break `disjoint`."""
+    asked, found = JobRequest.read(job.body), set[str]()
+    while asked.kind == JobKind.UPDATE:
+        found.add(asked.details["batch"])
+        asked = JobRequest.read(lifecycle.maker(session, asked.details["forest"]).body)
+    return found
+
+
+def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], list[list[float]]]:
+    """Labels and probabilities of an analyst's own records, labels in domain order."""
+    names = forest.domain.names
+    for record in records:
+        unknown = [name for name in record if name not in names]
+        if unknown:
+            raise Problem(ProblemCode.INVALID, f"the forest has no attribute {unknown[0]!r}")
+    table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
+    codes = forest.encode(table, threads=1)
+    labels = [forest.domain.label.values[k] for k in forest.labels_of_codes(codes, threads=1)]
+    probabilities = np.round(forest.proba_of_codes(codes, threads=1), 6)
+    return labels, probabilities.tolist()

@@ -1,0 +1,109 @@
+"""Jobs as their owners see them: their state, their progress, their receipt and their release."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy.orm import Session
+
+from frith.client.documents import JobResponse
+from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.ledger import Receipt
+from frith.server.context import Context, stamp
+from frith.server.jobs.journal import unpack
+from frith.server.jobs.requests import JobRequest
+from frith.server.problems import Problem, not_found
+from frith.server.schema import Job, Member, Release
+
+PAGE = 100  # jobs listed at a time
+
+
+def find_job(session: Session, job: str, member: Member) -> Job:
+    """A job of this member's; curators see all."""
+    found = session.get(Job, job)
+    if found is None or not (found.member == member.name or member.is_curator):
+        raise not_found("job")
+    return found
+
+
+def list_jobs(
+    session: Session,
+    member: Member,
+    *where: ColumnElement[bool],
+    everyone: bool = False,
+    before: str | None = None,
+    limit: int,
+) -> list[Job]:
+    """At most `limit` of the member's jobs, the newest first, or those before one of them."""
+    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id).limit(limit)
+    if not (everyone and member.is_curator):
+        query = query.where(Job.member == member.name)
+    if before is not None:
+        last = find_job(session, before, member)
+        is_older = and_(Job.created == last.created, Job.id > last.id)
+        query = query.where(or_(Job.created < last.created, is_older))
+    return list(session.scalars(query))
+
+
+def shown_state(context: Context, job: Job) -> JobState:
+    """The state to show: with a delivery schedule, what is finished is running until its time."""
+    if job.state not in (JobState.DONE, JobState.FAILED) or not is_held_back(context, job):
+        return JobState(job.state)
+    return JobState.RUNNING
+
+
+def is_held_back(context: Context, job: Job) -> bool:
+    at = delivery(context, job)
+    return at is not None and at > context.now()
+
+
+def delivery(context: Context, job: Job) -> str | None:
+    """When what a job came to is shown, where there is a schedule."""
+    every = context.settings.deliver_every
+    if not every or job.finished is None:
+        return None
+    created, finished = datetime.fromisoformat(job.created), datetime.fromisoformat(job.finished)
+    ticks = max(1, math.ceil((finished - created) / timedelta(seconds=every)))
+    return stamp(created + timedelta(seconds=ticks * every))
+
+
+def describe(context: Context, session: Session, job: Job) -> JobResponse:
+    """A job as its owner sees it. Passes are public; records and durations are not."""
+    state, every = shown_state(context, job), context.settings.deliver_every
+    return JobResponse(
+        id=job.id,
+        kind=JobKind(job.kind),
+        table=job.table,
+        version=job.version,
+        member=job.member,
+        state=state,
+        passes=0 if every else job.passes,
+        doing="" if every or state != JobState.RUNNING else job.doing,
+        request=json.loads(job.body),
+        created=job.created,
+        problem=job.problem if state == JobState.FAILED else None,
+        receipt=own_receipt(context, session, job),
+        purpose=JobRequest.read(job.body).purpose,
+    )
+
+
+def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
+    """The last entry of the analyst's own account about this job."""
+    accounts = json.loads(job.accounts)
+    if not accounts:
+        return None
+    return context.book(session).entries(accounts[-1], request=job.id)[-1]
+
+
+def released(context: Context, session: Session, job: Job) -> Any:
+    """The document of a job that is done, or why there is none."""
+    state = shown_state(context, job)
+    if state != JobState.DONE:
+        raise Problem(ProblemCode.NOT_READY, f"the job is {state}", state=state)
+    release = session.get(Release, job.release)
+    assert release is not None
+    return unpack(release.document)

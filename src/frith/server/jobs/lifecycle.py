@@ -1,0 +1,210 @@
+"""A job at work: leased, started and charged, then done, failed or cancelled.
+
+    queued -> running -> done | failed        queued -> cancelled
+
+Starting turns the reservation into a charge, in the transaction that makes the job running and
+before a record is read. Cancelling gives a reservation back and never a charge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.server.auth.members import get_member
+from frith.server.budget.accounts import settle_neighbors
+from frith.server.budget.tables import see
+from frith.server.context import Context
+from frith.server.jobs.history import delivery, is_held_back, shown_state
+from frith.server.jobs.journal import pack, unpack
+from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, Problem
+from frith.server.schema import Job, Journal, Member, Release
+
+MOST_ATTEMPTS = 5
+
+
+class Lost(Exception):
+    """Another worker has taken the job over, or it was cancelled."""
+
+
+def take(context: Context, session: Session, worker: str) -> Job | None:
+    """Lease a job that nobody works on; one whose worker fell silent comes first.
+
+    Of the others, members with the fewest jobs at work go before, dry runs come last, and then the
+    oldest is taken. A member has at most `running_per_member` at work.
+    """
+    if _rests(context, session, worker):
+        return None
+    now, others = context.now(), aliased(Job)
+    at_work = (
+        select(func.count())
+        .where(others.member == Job.member, others.lease > now)
+        .correlate(Job)
+        .scalar_subquery()
+    )
+    query = select(Job).where(
+        Job.state.in_((JobState.QUEUED, JobState.RUNNING)),
+        or_(Job.lease.is_(None), Job.lease < now),
+        at_work < context.settings.running_per_member,
+    )
+    order = (Job.state.desc(), Job.kind == JobKind.DRY_RUN, at_work, Job.created, Job.id)
+    query = query.order_by(*order).limit(1)
+    job = session.scalars(query.with_for_update(skip_locked=True, of=Job)).first()
+    if job is None:
+        return None
+    job.attempts += 1
+    if job.attempts > MOST_ATTEMPTS:
+        fail(context, session, job, FAILED)
+        return take(context, session, worker)
+    job.worker, job.lease = worker, context.now(seconds=context.settings.lease_seconds)
+    return job
+
+
+def _rests(context: Context, session: Session, worker: str) -> bool:
+    """Whether a worker waits for its last job to be shown: starting another would tell of its end."""
+    if not context.settings.deliver_every:
+        return False
+    query = select(Job).where(
+        Job.worker == worker,
+        Job.kind != JobKind.DRY_RUN,
+        Job.state.in_((JobState.DONE, JobState.FAILED)),
+    )
+    last = session.scalars(query.order_by(Job.finished.desc()).limit(1)).first()
+    return last is not None and is_held_back(context, last)
+
+
+def start(
+    context: Context, session: Session, job_id: str, worker: str, attributes: Sequence[str]
+) -> Job:
+    """Queued becomes running and every reservation a charge, in one transaction.
+
+    The analyst's grant must still be there and reach all `attributes`. A job that was running
+    already is being taken over: it keeps the charge that it has.
+    """
+    job = mine(session, job_id, worker)
+    if job.state == JobState.QUEUED:
+        view = see(session, job.table, get_member(session, job.member))
+        view.check_reach(attributes)
+        book = context.book(session)
+        for account in json.loads(job.accounts):
+            settle_neighbors(book, account, view)
+            book.charge_reserved(account, job.id, view.neighbors)
+        job.state, job.started = JobState.RUNNING, context.now()
+    return job
+
+
+def advance(
+    context: Context,
+    session: Session,
+    job_id: str,
+    worker: str,
+    doing: str,
+    fresh: list[Any],
+    passes: int,
+) -> None:
+    """Store the answers so far, and only then show that a further pass has begun.
+
+    A rerun goes through passes that were shown before; the number does not fall back.
+    """
+    job = mine(session, job_id, worker)
+    if fresh:
+        query = select(func.count()).where(Journal.job == job_id)
+        number = session.scalar(query) or 0
+        session.add(Journal(job=job_id, number=number, answers=pack(fresh)))
+    job.passes, job.doing = max(job.passes, passes), doing
+
+
+def answers(session: Session, job_id: str) -> list[Any]:
+    """The answers that an earlier attempt has stored, in order."""
+    query = select(Journal).where(Journal.job == job_id).order_by(Journal.number)
+    return [answer for row in session.scalars(query) for answer in unpack(row.answers)]
+
+
+def finish(context: Context, session: Session, job_id: str, worker: str, document: Any) -> None:
+    """Store the release, and with it that the job is done; a repeat looks like what it repeats."""
+    job = mine(session, job_id, worker)
+    if job.release is not None:
+        job.passes = maker(session, job.release).passes
+    else:
+        packed = pack(document)
+        job.release = context.new_secret(8)
+        session.add(
+            Release(
+                id=job.release,
+                job=job.id,
+                document=packed,
+                hash=hashlib.sha256(packed).hexdigest(),
+                created=context.now(),
+            )
+        )
+    for row in session.scalars(select(Journal).where(Journal.job == job_id)):
+        session.delete(row)
+    _end(context, job, JobState.DONE)
+
+
+def maker(session: Session, release: str) -> Job:
+    """The job that made a release."""
+    made = session.get(Release, release)
+    job = session.get(Job, made.job) if made is not None else None
+    assert job is not None
+    return job
+
+
+def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
+    """End a job that is still queued, and give its reservation back.
+
+    A curator can also stop one that is running; its charge is kept, and its worker finds that out at
+    the next pass. The job is locked before the ledger, as by workers, so that neither waits for the
+    other.
+    """
+    session.refresh(job, with_for_update=True)
+    if job.state == JobState.RUNNING and by.is_curator:
+        fail(context, session, job, STOPPED if job.kind != JobKind.DRY_RUN else STOPPED_FREE)
+        return
+    if job.state != JobState.QUEUED:
+        state = shown_state(context, job)
+        raise Problem(
+            ProblemCode.CONFLICT, f"only a queued job can be cancelled, and this is {state}"
+        )
+    _give_back(context, session, job)
+    job.state, job.finished, job.lease = JobState.CANCELLED, context.now(), None
+
+
+def fail(context: Context, session: Session, job: Job, problem: str) -> None:
+    """End a job without a release: a reservation goes back, a charge is kept."""
+    if problem == FAILED and (job.state == JobState.QUEUED or job.kind == JobKind.DRY_RUN):
+        problem = FAILED_FREE
+    if job.state == JobState.QUEUED:
+        _give_back(context, session, job)
+    job.problem = problem
+    _end(context, job, JobState.FAILED)
+
+
+def _give_back(context: Context, session: Session, job: Job) -> None:
+    book = context.book(session)
+    for account in json.loads(job.accounts):
+        book.cancel(account, job.id)
+
+
+def _end(context: Context, job: Job, state: str) -> None:
+    """A job counts as at work until it is shown, or others that start would tell that it has ended."""
+    job.state, job.finished = state, context.now()
+    job.lease = delivery(context, job)
+
+
+def mine(session: Session, job_id: str, worker: str, *, to_change: bool = True) -> Job:
+    """The job, if this worker still has it."""
+    job = session.get(Job, job_id, with_for_update=to_change)
+    if job is None or job.worker != worker or job.state not in (JobState.QUEUED, JobState.RUNNING):
+        raise Lost
+    return job
+
+
+def renew(context: Context, session: Session, job_id: str, worker: str) -> None:
+    mine(session, job_id, worker).lease = context.now(seconds=context.settings.lease_seconds)

@@ -1,0 +1,147 @@
+"""How a request is accepted: its cost is reserved, and its job queued.
+
+A repeat by the same analyst is the same job. A repeat by another is charged to that analyst as if it
+were new, and not to the table, because nothing further is released.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.server.budget.accounts import open_accounts, quote, require
+from frith.server.budget.tables import View
+from frith.server.context import Context
+from frith.server.jobs.requests import JobRequest
+from frith.server.problems import Problem
+from frith.server.schema import Job, Member, RequestKey
+
+_QUEUE_WAIT = 10  # seconds before a member with a full queue should ask again
+
+
+def accept(
+    context: Context,
+    session: Session,
+    view: View,
+    member: Member,
+    asked: JobRequest,
+    key: str | None = None,
+    batch_account: str | None = None,
+) -> Job:
+    """Reserve what a request costs and queue it, or return the job that it repeats.
+
+    The ledger is locked before anything is looked up: of two requests at once, one is first.
+    """
+    context.book(session).lock()
+    known = _same_key(session, view, member, key, asked)
+    if known is not None:
+        return known
+    job = _same_body(session, view, member, asked)
+    if job is None:
+        job = _queue(context, session, view, member, asked, batch_account)
+    if key is not None:
+        session.add(RequestKey(member=member.name, key=key, job=job.id))
+        session.flush()
+    return job
+
+
+def _queue(
+    context: Context,
+    session: Session,
+    view: View,
+    member: Member,
+    asked: JobRequest,
+    batch_account: str | None,
+) -> Job:
+    _check_queue(context, session, member)
+    job = Job(
+        id=context.new_secret(8),
+        member=member.name,
+        table=view.name,
+        version=view.table.version,
+        kind=asked.kind,
+        body=asked.body,
+        body_hash=asked.hash,
+        seed=int(context.new_secret(4), 16),
+        accounts="[]",
+        state=JobState.QUEUED,
+        passes=0,
+        doing="",
+        created=context.now(),
+        attempts=0,
+    )
+    if asked.kind != JobKind.DRY_RUN:
+        _reserve(context, session, view, job, asked, batch_account)
+    session.add(job)
+    session.flush()
+    return job
+
+
+def _same_key(
+    session: Session, view: View, member: Member, key: str | None, asked: JobRequest
+) -> Job | None:
+    if key is None:
+        return None
+    found = session.get(RequestKey, (member.name, key))
+    job = session.get(Job, found.job) if found is not None else None
+    if job is not None and (job.table, job.body_hash) != (view.name, asked.hash):
+        raise Problem(ProblemCode.CONFLICT, "this idempotency key was used for another request")
+    return job
+
+
+def _same_body(session: Session, view: View, member: Member, asked: JobRequest) -> Job | None:
+    query = (
+        _twins(view, asked)
+        .where(
+            Job.member == member.name,
+            Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
+        )
+        .order_by(Job.created)
+    )
+    return session.scalars(query).first()
+
+
+def _twins(view: View, asked: JobRequest) -> Any:
+    return select(Job).where(
+        Job.table == view.name, Job.version == view.table.version, Job.body_hash == asked.hash
+    )
+
+
+def _check_queue(context: Context, session: Session, member: Member) -> None:
+    query = select(func.count()).where(Job.member == member.name, Job.state == JobState.QUEUED)
+    if (session.scalar(query) or 0) >= context.settings.queued_per_member:
+        raise Problem(
+            ProblemCode.TOO_MANY,
+            "too many of your jobs are queued; wait for some, or cancel some",
+            wait=_QUEUE_WAIT,
+        )
+
+
+def _reserve(
+    context: Context,
+    session: Session,
+    view: View,
+    job: Job,
+    asked: JobRequest,
+    batch: str | None,
+) -> None:
+    """Hold the cost on both accounts; a repeat holds all of it on the analyst's, and 0 on the table's.
+
+    The entry of 0 keeps the numbers of receipts alike, which would tell that another has asked this.
+    """
+    book = context.book(session)
+    table, own = open_accounts(context, session, view, job.member, batch)
+    price = quote(context, session, view, job.member, asked.budget, batch)
+    require(price)
+    done = _twins(view, asked).where(Job.state == JobState.DONE, Job.release.is_not(None))
+    twin = session.scalars(done.order_by(Job.created)).first()
+    job.release = twin.release if twin is not None else None
+    job.accounts = json.dumps([table, own])
+    on_table = price.cost if twin is None else Fraction(0)
+    book.reserve(table, job.id, on_table, asked.purpose, view.neighbors)
+    book.reserve(own, job.id, price.cost, asked.purpose, view.neighbors)

@@ -1,0 +1,128 @@
+"""What can be asked of a table, in one canonical form, so that the same request is the same text."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frith.client.kinds import ProblemCode
+from frith.domain import Domain
+from frith.learners import BY_NAME, PrivateForestClassifier
+from frith.privacy.budget import Budget
+from frith.privacy.exact import show
+from frith.server.problems import Problem
+
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?\Z|[0-9]{1,9}/[0-9]{1,9}\Z")
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
+_MOST = 10_000
+_MOST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
+"""The largest whole numbers; trees, levels and bins cost time and room before a question is asked."""
+_SERVERS = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
+"""Parameters that are the server's to set."""
+
+TIMING = "when a job starts and how long it takes tell nothing about the records"
+"""What every guarantee of a server assumes."""
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """A request: its kind, its budget, and everything that its answer depends on."""
+
+    kind: str
+    budget: Budget
+    details: dict[str, Any]
+
+    @property
+    def body(self) -> str:
+        amounts = {"epsilon": show(self.budget.epsilon), "delta": show(self.budget.delta)}
+        return json.dumps({"kind": self.kind, **amounts, **self.details}, sort_keys=True)
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.body.encode()).hexdigest()
+
+    @property
+    def purpose(self) -> str:
+        """One line for the ledger."""
+        what = self.details.get("learner") or self.details.get("batch") or ""
+        return f"{self.kind} {what}".strip()
+
+    @classmethod
+    def read(cls, body: str) -> JobRequest:
+        data = json.loads(body)
+        budget = Budget.stored(data.pop("epsilon"), data.pop("delta"))
+        return cls(data.pop("kind"), budget, data)
+
+
+def ask_to_train(
+    kind: str, learner: str, budget: Budget, parameters: dict[str, Any], domain: Domain
+) -> JobRequest:
+    """A forest, or a dry run of one, of the attributes that the caller may see."""
+    if learner not in BY_NAME:
+        raise Problem(
+            ProblemCode.INVALID, f"there is no such learner; there are {', '.join(BY_NAME)}"
+        )
+    details = {
+        "learner": learner,
+        "parameters": _parameters(learner, parameters),
+        "columns": list(domain.names),
+    }
+    return JobRequest(kind, budget, details)
+
+
+def make_learner(asked: JobRequest, domain: Domain, seed: int) -> PrivateForestClassifier:
+    """The learner behind a request; trees that nobody seeded get the job's seed."""
+    parameters = dict(asked.details["parameters"])
+    if parameters.get("random_state", 0) is None:
+        parameters["random_state"] = seed
+    kind = BY_NAME[asked.details["learner"]]
+    return kind(domain=domain, epsilon=asked.budget.epsilon, delta=asked.budget.delta, **parameters)
+
+
+@functools.cache
+def offered(learner: str) -> Mapping[str, Any]:
+    """The parameters of a learner that a request may set, with their defaults."""
+    defaults = BY_NAME[learner]().get_params()
+    return {name: value for name, value in defaults.items() if name not in _SERVERS}
+
+
+def summary(learner: str) -> str:
+    return (BY_NAME[learner].__doc__ or "").strip().splitlines()[0]
+
+
+def parameters_of(learner: str) -> dict[str, Any]:
+    return {name: value for name, value in offered(learner).items() if name != "as_published"}
+
+
+def _parameters(learner: str, given: dict[str, Any]) -> dict[str, Any]:
+    """All parameters, given or not, so that a default and its spelling out are the same request."""
+    known = offered(learner)
+    for name, value in given.items():
+        if name not in known:
+            names = ", ".join(n for n in sorted(known) if n != "as_published")
+            raise Problem(ProblemCode.INVALID, f"the learner {learner} has the parameters {names}")
+        if not _is_plain(value):
+            raise Problem(ProblemCode.INVALID, f"the parameter {name} has no such value")
+        most = _MOST_OF.get(name, _MOST)
+        if isinstance(value, int) and not 0 <= value <= most:
+            raise Problem(ProblemCode.INVALID, f"the parameter {name} is from 0 to {most} here")
+    chosen = {**known, **given}
+    if chosen.pop("as_published", False) is not False:
+        raise Problem(
+            ProblemCode.INVALID, "as_published keeps no guarantee, so it is not offered here"
+        )
+    return chosen
+
+
+def _is_plain(value: Any) -> bool:
+    """Numbers and words that cost nothing to read."""
+    if value is None or isinstance(value, int):
+        return True
+    if isinstance(value, float):
+        return 1e-9 <= value <= 1e9 or value == 0
+    return isinstance(value, str) and bool(_WORD.match(value) or _NUMBER.match(value))

@@ -1,0 +1,117 @@
+"""What a job does once it is charged: train, score or update, through a curator and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from frith.client.kinds import JobKind, ProblemCode
+from frith.curator import Curator
+from frith.curator.confusion import Score, private_score
+from frith.domain import Domain
+from frith.domain.synthetic import synthetic_table
+from frith.engines import Engine, open_table
+from frith.forest import Forest
+from frith.learners import RandomDecisionForestClassifier
+from frith.server.budget.tables import domain_of, get_table, open_source
+from frith.server.jobs.counting import count
+from frith.server.jobs.journal import unpack
+from frith.server.jobs.requests import TIMING, JobRequest, make_learner
+from frith.server.problems import Problem
+from frith.server.schema import Batch, Job, Release
+from frith.server.settings import Settings
+
+OpenCurator = Callable[[Engine, Any], Curator]
+_SYNTHETIC = 1_000  # records of a dry run
+_MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing of any"
+R = TypeVar("R", Forest, Score)
+
+
+class Work:
+    """One job, with everything about it that is not in the records."""
+
+    def __init__(self, session: Session, job: Job, settings: Settings):
+        self.asked, self.seed, self._settings = JobRequest.read(job.body), job.seed, settings
+        self.is_dry = self.asked.kind == JobKind.DRY_RUN
+        table = get_table(session, job.table)
+        self.source, self.disjoint = table.source, False
+        self.earlier = self._earlier(session)
+        self.forest = Forest.from_json(self.earlier["forest"]) if self.earlier else None
+        if self.asked.kind == JobKind.UPDATE:
+            batch = session.get(Batch, (job.table, self.asked.details["batch"]))
+            assert batch is not None
+            self.source, self.disjoint = batch.source, batch.disjoint
+        self.domain = self._domain(domain_of(table))
+
+    def _earlier(self, session: Session) -> dict[str, Any]:
+        """The release that is scored or updated."""
+        if self.asked.kind not in (JobKind.SCORE, JobKind.UPDATE):
+            return {}
+        release = session.get(Release, self.asked.details["forest"])
+        assert release is not None
+        document: dict[str, Any] = unpack(release.document)
+        return document
+
+    def _domain(self, whole: Domain) -> Domain:
+        return self.forest.domain if self.forest else whole.view(self.asked.details["columns"])
+
+    def open_table(self) -> Engine:
+        if self.is_dry:
+            records = synthetic_table(self.domain, _SYNTHETIC, np.random.default_rng(self.seed))
+            return open_table(records, self.domain)
+        return open_source(self.source, self.domain)
+
+    def rehearse(self) -> None:
+        """Answer from a table without records, so that a request that cannot work is not charged.
+
+        Everything that is used here is public, and what comes out is thrown away.
+        """
+        nobody = open_table(
+            synthetic_table(self.domain, 0, np.random.default_rng(0)), self.domain, threads=1
+        )
+        try:
+            self._document(Curator(nobody, self.asked.budget))
+        except (ValueError, TypeError) as error:
+            raise Problem(ProblemCode.INVALID, f"{error}; nothing was charged") from None
+
+    def run(self, open_curator: OpenCurator) -> dict[str, Any]:
+        """The document to release."""
+        engine = self.open_table()
+        try:
+            curator = open_curator(engine, self.asked.budget)
+            return self._document(curator)
+        finally:
+            getattr(engine, "close", lambda: None)()
+
+    def _document(self, curator: Curator) -> dict[str, Any]:
+        if self.asked.kind == JobKind.SCORE:
+            assert self.forest is not None
+            return {"score": _assuming(private_score(curator, self.forest)).to_json()}
+        if self.asked.kind == JobKind.COUNT:
+            return {"counts": count(self.asked, curator, self._settings)}
+        if self.asked.kind == JobKind.UPDATE:
+            return self.earlier | {"forest": self._updated(curator).to_json()}
+        forest = self._learner().learn(curator)
+        details = {name: self.asked.details[name] for name in ("learner", "parameters")}
+        more = (_MADE_UP,) if self.is_dry else ()
+        return {"forest": _assuming(forest, *more).to_json(), **details}
+
+    def _updated(self, curator: Curator) -> Forest:
+        assert self.forest is not None
+        learner = RandomDecisionForestClassifier.from_forest(self.forest)
+        assert isinstance(learner, RandomDecisionForestClassifier)
+        return self.forest.plus(
+            _assuming(learner.count(curator, self.forest.trees)), disjoint=self.disjoint
+        )
+
+    def _learner(self) -> Any:
+        return make_learner(self.asked, self.domain, self.seed)
+
+
+def _assuming(release: R, *more: str) -> R:
+    """What leaves a server was not timed to tell anything; some say more."""
+    return replace(release, guarantee=release.guarantee.assuming(TIMING, *more))

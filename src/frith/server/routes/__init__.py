@@ -1,1 +1,0 @@
-"""The API, one file a subject. Every route is behind the door of `frith.server.door`."""

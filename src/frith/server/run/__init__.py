@@ -1,0 +1,1 @@
+"""The processes: the server, its workers, how they start and how they shut down."""

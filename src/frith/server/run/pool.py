@@ -1,0 +1,112 @@
+"""The workers that a server runs itself: processes that are started again when they die.
+
+A worker is told its settings on standard input, where no process list shows a password. The end of
+that stream tells it that the server is gone: it finishes its job and stops.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import structlog
+
+from frith.ledger.database import Database
+from frith.server.context import Context
+from frith.server.run.logs import set_up_logs
+from frith.server.run.shutdown import Shutdown
+from frith.server.run.worker import Worker
+from frith.server.settings import Settings
+
+log = structlog.get_logger("frith.server")
+_LOOK_SECONDS = 0.5
+_GLANCE_SECONDS = 0.05
+_GRACE_SECONDS = 20
+
+
+class WorkerPool:
+    """Keeps some worker processes running while it is entered."""
+
+    def __init__(self, settings: Settings, shutdown: Shutdown):
+        self._settings, self._shutdown = settings, shutdown
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._stopping = threading.Event()
+        self._watch = threading.Thread(target=self._keep_running, daemon=True)
+
+    def __enter__(self) -> WorkerPool:
+        self._workers = [self._start() for _ in range(self._settings.workers)]
+        self._watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """Let jobs finish for a while; one that takes longer is taken up again at the next start."""
+        self._stopping.set()
+        self._watch.join()
+        for worker in self._workers:
+            worker.stdin.close()  # type: ignore[union-attr]
+        until = time.monotonic() + _GRACE_SECONDS
+        while self._some_run() and time.monotonic() < until and not self._shutdown.forced:
+            time.sleep(_GLANCE_SECONDS)
+        for worker in self._workers:
+            worker.kill()
+            worker.wait()
+
+    def _some_run(self) -> bool:
+        return any(worker.poll() is None for worker in self._workers)
+
+    def _keep_running(self) -> None:
+        while not self._stopping.wait(_LOOK_SECONDS):
+            for i, worker in enumerate(self._workers):
+                if worker.poll() is not None:
+                    log.warning("worker died", code=worker.returncode)
+                    self._workers[i] = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "frith.server.run.pool"], stdin=subprocess.PIPE, close_fds=True
+        )
+        assert worker.stdin is not None
+        worker.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+        worker.stdin.flush()
+        return worker
+
+
+def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
+    """Work for the server of these settings until it is over."""
+    database = Database(settings.database)
+    database.check()
+    Worker(Context(database, settings)).run(is_over)
+    database.close()
+
+
+def _until_end(stream: Any, stop: threading.Event) -> None:
+    while stream.read(1):
+        pass
+    stop.set()
+
+
+def main() -> None:
+    """A worker of a pool."""
+    import signal
+
+    for number in (signal.SIGTERM, signal.SIGINT):  # for the server, which tells us
+        signal.signal(number, signal.SIG_IGN)
+    settings = Settings.model_validate_json(sys.stdin.buffer.readline())
+    set_up_logs()
+    stop = threading.Event()
+    threading.Thread(target=_until_end, args=(sys.stdin.buffer, stop), daemon=True).start()
+    run_worker(settings, stop.is_set)
+
+
+if __name__ == "__main__":
+    main()

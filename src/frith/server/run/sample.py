@@ -1,0 +1,66 @@
+"""A server to try things on: a public table, a curator, an analyst, and a budget to run out of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+
+from frith import datasets
+from frith.client.kinds import Role
+from frith.domain import Domain
+from frith.server.auth import members
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
+from frith.server.context import Context
+
+CURATOR, ANALYST = "carla", "ana"
+_TABLES = ("nursery", "tic_tac_toe")
+_LATER = 5  # every fifth record comes in a batch of its own
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a newcomer needs: who there is, and their tokens, shown once."""
+
+    table: str
+    curator_token: str = field(repr=False)
+    analyst_token: str = field(repr=False)
+
+
+def fill(context: Context, folder: Path, epsilon: str = "4") -> Sample:
+    """Write the sample table to `folder` and register it."""
+    name, table, domain = _load()
+    is_later = pd.Series(range(len(table))) % _LATER == 0
+    parts = {"records": table[~is_later.to_numpy()], "later": table[is_later.to_numpy()]}
+    for part, rows in parts.items():
+        rows.to_parquet(folder / f"{part}.parquet")
+    domain = replace(domain, records=len(parts["records"]))
+    with context.database.write() as session:
+        for member, role in ((CURATOR, Role.CURATOR), (ANALYST, Role.ANALYST)):
+            members.add_member(context, session, member, role)
+        policy = Policy(epsilon, analyst_epsilon=epsilon, least_epsilon="0.01")
+        tables.register(
+            context, session, name, str(folder / "records.parquet"), domain, policy,
+            title="A public sample table",
+        )  # fmt: skip
+        tables.add_batch(
+            context, session, name, "later", str(folder / "later.parquet"), disjoint=True
+        )
+        tables.grant(context, session, name, ANALYST)
+        tokens = [
+            members.issue_token(context, session, m, "demo", days=1).text
+            for m in (CURATOR, ANALYST)
+        ]
+    return Sample(name, *tokens)
+
+
+def _load() -> tuple[str, pd.DataFrame, Domain]:
+    for name in _TABLES:
+        try:
+            X, y, domain = datasets.load(name)
+        except ValueError:  # the package that carries it is not installed
+            continue
+        return name.replace("_", "-"), X.assign(**{domain.label.name: y}), domain
+    raise ValueError("no sample table is installed")

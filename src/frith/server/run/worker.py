@@ -1,0 +1,136 @@
+"""A worker: takes jobs one by one, charges, trains and stores, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import structlog
+
+from frith.client.kinds import JobState
+from frith.curator import Curator, Progress
+from frith.engines import Engine
+from frith.ledger.database import StoreError
+from frith.privacy.budget import Budget
+from frith.privacy.sources import JournaledSource, OpenDPSource
+from frith.server.context import Context
+from frith.server.jobs import lifecycle
+from frith.server.jobs.work import Work
+from frith.server.problems import FAILED, Problem
+
+log = structlog.get_logger("frith.worker")
+MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
+
+
+def open_curator(
+    engine: Engine, budget: Budget, journal: JournaledSource, progress: Progress
+) -> Curator:
+    """A curator whose answers are journaled; its charge was made when the job was started."""
+    return Curator(engine, budget, source=journal, progress=progress)
+
+
+class Worker:
+    """Works for a server. Only tests pass another curator: nothing in a configuration does."""
+
+    def __init__(self, context: Context, make_curator: MakeCurator = open_curator):
+        self.context, self.name = context, context.new_secret(6)
+        self._make_curator = make_curator
+
+    def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
+        """Work until it is over; the job at hand is finished first."""
+        log.info("worker started", worker=self.name)
+        while not is_over():
+            try:
+                busy = self.work_once()
+            except StoreError:
+                log.warning("the database cannot be used; trying again")
+                busy = False
+            if not busy:
+                time.sleep(idle_seconds)
+        log.info("worker stopped", worker=self.name)
+
+    def work_once(self) -> bool:
+        """Do one job, if there is one."""
+        with self.context.database.write() as session:
+            job = lifecycle.take(self.context, session, self.name)
+            job_id = None if job is None else job.id
+        if job_id is None:
+            return False
+        with contextlib.suppress(lifecycle.Lost), self._heartbeat(job_id):
+            self._do(job_id)
+        return True
+
+    def _do(self, job_id: str) -> None:
+        try:
+            document = self._work(job_id)
+            with self.context.database.write() as session:
+                lifecycle.finish(self.context, session, job_id, self.name, document)
+            log.info("job done", job=job_id)
+        except (lifecycle.Lost, StoreError):
+            raise
+        except Problem as problem:
+            self._fail(job_id, problem.message)
+        except Exception as error:  # noqa: BLE001 - one generic failure, whatever it was
+            log.error("job failed", job=job_id, error=type(error).__name__)
+            self._fail(job_id, FAILED)
+
+    def _work(self, job_id: str) -> Any:
+        """The document of a job; None where an earlier release is repeated."""
+        with self.context.database.read() as session:
+            job = lifecycle.mine(session, job_id, self.name, to_change=False)
+            is_new = job.state == JobState.QUEUED
+            repeats = job.release is not None
+            work = Work(session, job, self.context.settings)
+        if is_new and not repeats:
+            work.rehearse()
+        with self.context.database.write() as session:
+            lifecycle.start(self.context, session, job_id, self.name, work.domain.names)
+            stored = lifecycle.answers(session, job_id)
+        if repeats:
+            return None
+        log.info("job started", job=job_id, kind=work.asked.kind)
+        return work.run(lambda engine, budget: self._curator(job_id, engine, budget, stored))
+
+    def _curator(
+        self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]
+    ) -> Curator:
+        journal = JournaledSource(OpenDPSource(), stored)
+        passes = itertools.count(1)
+
+        def begin(purpose: str) -> None:
+            with self.context.database.write() as session:
+                fresh, number = journal.take_fresh(), next(passes)
+                lifecycle.advance(self.context, session, job_id, self.name, purpose, fresh, number)
+
+        return self._make_curator(engine, budget, journal, begin)
+
+    def _fail(self, job_id: str, message: str) -> None:
+        with self.context.database.write() as session:
+            lifecycle.fail(
+                self.context, session, lifecycle.mine(session, job_id, self.name), message
+            )
+
+    @contextlib.contextmanager
+    def _heartbeat(self, job_id: str) -> Iterator[None]:
+        """Keep the lease while the job is worked on."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(self.context.settings.lease_seconds / 4):
+                with (
+                    contextlib.suppress(StoreError, lifecycle.Lost),
+                    self.context.database.write() as session,
+                ):
+                    lifecycle.renew(self.context, session, job_id, self.name)
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

@@ -1,0 +1,21 @@
+"""The web pages: the same services as the API, read in a browser. One file a subject."""
+
+from fastapi import APIRouter, FastAPI
+
+from frith.server.web.account import router as account
+from frith.server.web.curate import router as curate
+from frith.server.web.forests import router as forests
+from frith.server.web.jobs import router as jobs
+from frith.server.web.render import Files
+from frith.server.web.sign_in import router as sign_in
+from frith.server.web.tables import router as tables
+
+__all__ = ["add_pages"]
+
+
+def add_pages(app: FastAPI) -> None:
+    router = APIRouter(include_in_schema=False)
+    for part in (sign_in, tables, jobs, forests, account, curate):
+        router.include_router(part)
+    app.include_router(router)
+    app.mount("/static", Files(), name="static")

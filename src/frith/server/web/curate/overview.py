@@ -1,0 +1,49 @@
+"""Everything at a glance, and everybody's jobs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from frith.client.kinds import JobState
+from frith.server.auth import members
+from frith.server.auth.caller import Before
+from frith.server.budget import accounts, tables
+from frith.server.jobs import history
+from frith.server.web import texts
+from frith.server.web.jobs import older_than
+from frith.server.web.page_request import CuratorPage
+
+router = APIRouter(prefix="/curate")
+_LATEST = 8  # jobs shown
+
+
+@router.get("")
+def overview(page: CuratorPage) -> HTMLResponse:
+    context, me = page.context, page.member
+    with page.read() as session:
+        cards = []
+        for view in tables.list_views(session, me):
+            whole, _ = accounts.states(context, session, view, me.name)
+            grants = tables.list_grants(session, view.name)
+            cards.append({"view": view, "account": texts.Account(whole), "grants": grants})
+        found = history.list_jobs(session, me, everyone=True, limit=_LATEST)
+        latest = [history.describe(context, session, job) for job in found]
+        people = members.list_members(session)
+    return page.show("curate/overview.html", cards=cards, jobs=latest, members=people)
+
+
+@router.get("/jobs")
+def list_jobs(page: CuratorPage, before: Before = None) -> HTMLResponse:
+    with page.read() as session:
+        found = history.list_jobs(
+            session, page.member, everyone=True, before=before, limit=history.PAGE
+        )
+        shown = [history.describe(page.context, session, job) for job in found]
+    took = {
+        job.id: texts.took(job.started, job.finished)
+        for job, document in zip(found, shown, strict=True)
+        if document.state in (JobState.DONE, JobState.FAILED)  # as shown, not as stored
+    }
+    older = older_than(found)
+    return page.show("curate/jobs.html", jobs=shown, took=took, before=before, older=older)

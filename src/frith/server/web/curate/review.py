@@ -1,0 +1,159 @@
+"""One table under review: its policy, its batches, its grants, and who spent what when."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
+from sqlalchemy.orm import Session
+
+from frith.client import documents as d
+from frith.learners import BY_NAME
+from frith.ledger import Receipt
+from frith.ledger.entries import EntryKind
+from frith.privacy.exact import show
+from frith.server.auth import members
+from frith.server.budget import accounts, tables
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.policies import read_policy
+from frith.server.context import Context
+from frith.server.problems import Problem
+from frith.server.web import charts, texts
+from frith.server.web.curate.register import policy_asked
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
+from frith.server.web.page_request import CuratorPage, PageRequest
+
+router = APIRouter(prefix="/curate/tables/{table}")
+_SHOWN = 100  # entries listed, the newest
+
+
+@router.get("")
+def review(table: str, page: CuratorPage) -> HTMLResponse:
+    return _review_page(page, table)
+
+
+@router.post("/policy")
+def set_policy(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    try:
+        policy = read_policy(policy_asked(form))
+        with page.write() as session:
+            tables.update_policy(page.context, session, table, policy)
+    except Problem as problem:
+        return _review_page(page, table, form, problem, "policy")
+    return page.go("curate", "tables", table, done="policy", at="policy")
+
+
+@router.post("/version")
+def raise_version(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    with page.write() as session:
+        tables.raise_version(session, table)
+    return page.go("curate", "tables", table, done="version")
+
+
+@router.post("/batches")
+def add_batch(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    data = {"name": form.text("name"), "source": form.text("source")}
+    try:
+        asked = read_document(d.BatchRequest, data | {"disjoint": form.has("disjoint")})
+        tables.add_batch_request(page.context, table, asked)
+    except Problem as problem:
+        return _review_page(page, table, form, problem, "batches")
+    return page.go("curate", "tables", table, done="batch", at="batches")
+
+
+@router.post("/grants")
+def grant(form: PostedForm, table: str, page: CuratorPage) -> Response:
+    cap = form.text("epsilon")
+    try:
+        epsilon = show(read_budget(cap).epsilon) if cap else None
+        with page.write() as session:
+            names = tables.domain_of(tables.get_table(session, table)).names
+            columns = [name for name in names if name in set(form.all("columns"))]
+            wanted = None if len(columns) == len(names) else columns
+            member = form.text("member")
+            tables.grant(page.context, session, table, member, wanted, epsilon)
+    except Problem as problem:
+        return _review_page(page, table, form, problem, "grants")
+    return page.go("curate", "tables", table, done="granted", at="grants")
+
+
+@router.post("/grants/{member}/withdraw")
+def withdraw(form: PostedForm, table: str, member: str, page: CuratorPage) -> Response:
+    with page.write() as session:
+        tables.withdraw(session, table, member)
+    return page.go("curate", "tables", table, done="withdrawn", at="grants")
+
+
+def _review_page(
+    page: PageRequest,
+    table: str,
+    form: Form = EMPTY,
+    problem: Problem | None = None,
+    at: str = "",
+) -> HTMLResponse:
+    """The page; `at` names the form that `form` and `problem` belong to."""
+    with page.read() as session:
+        view = tables.see(session, table, page.member)
+        values = _facts(page.context, session, view, page.member.name)
+        people = [m.name for m in members.list_members(session) if not m.is_curator]
+    return page.show(
+        "curate/review.html",
+        problem.status if problem else 200,
+        view=view,
+        source=tables.masked(view.table.source),
+        policy=_policy_fields(view, form) if at == "policy" else view.policy.to_json(),
+        learners=list(BY_NAME),
+        analysts=people,
+        form=form,
+        problem=problem,
+        at=at,
+        **values,
+    )
+
+
+def _facts(context: Context, session: Session, view: tables.View, me: str) -> dict[str, Any]:
+    entries = accounts.entries_about(context, session, view.name)
+    whole, _ = accounts.states(context, session, view, me)
+    states = accounts.analyst_states(context, session, view)
+    lines = spend_lines(entries)
+    until = context.clock().timestamp()
+    return {
+        "account": texts.Account(whole),
+        "accounts": {accounts.member_of(s.name): texts.Account(s) for s in states},
+        "grants": [_grant(g) for g in tables.list_grants(session, view.name)],
+        "batches": [(b, tables.masked(b.source)) for b in tables.list_batches(session, view.name)],
+        "entries": entries[::-1][:_SHOWN],
+        "n_entries": len(entries),
+        "lines": lines,
+        "chart": charts.steps(lines, until, max((line.last for line in lines), default=0)),
+    }
+
+
+def spend_lines(entries: list[Receipt]) -> list[charts.Line]:
+    """What each analyst was charged in all, over all periods and batches, step by step."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    totals: dict[str, Fraction] = {}
+    for entry in entries:
+        member = accounts.member_of(entry.account)
+        if member is None or entry.kind is not EntryKind.CHARGE:
+            continue
+        totals[member] = totals.get(member, Fraction(0)) + entry.amount
+        at = datetime.fromisoformat(entry.at).timestamp()
+        points.setdefault(member, []).append((at, float(totals[member])))
+    named = enumerate(sorted(points.items()))
+    return [charts.Line(name, found, charts.color_of(i)) for i, (name, found) in named]
+
+
+def _grant(given: Any) -> dict[str, Any]:
+    columns = None if given.columns is None else json.loads(given.columns)
+    return {"member": given.member, "columns": columns, "epsilon": given.epsilon}
+
+
+def _policy_fields(view: tables.View, form: Form) -> dict[str, Any]:
+    """What was typed, over what is saved."""
+    saved = view.policy.to_json()
+    return {name: form.text(name) for name in saved} | {"learners": form.all("learners")}

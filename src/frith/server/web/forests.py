@@ -1,0 +1,214 @@
+"""A forest: its promise, its rules, its pictures and what can be asked about it further."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from sqlalchemy.orm import Session
+
+from frith.client.kinds import ProblemCode
+from frith.curator.confusion import Score
+from frith.forest import Forest
+from frith.privacy.budget import Budget
+from frith.server.auth.caller import HEAVY
+from frith.server.budget import tables
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.tables import View
+from frith.server.jobs import forests, history
+from frith.server.jobs.forests import Released
+from frith.server.problems import Problem
+from frith.server.web.forms import EMPTY, Form, PostedForm
+from frith.server.web.page_request import Page, PageRequest
+from frith.server.web.prices import price
+from frith.server.web.tables import own_account, slider
+
+router = APIRouter()
+Tree = Annotated[int | None, Query(ge=0, le=100_000)]
+_RULES = 20  # shown at first
+_MOST_RULES = 10_000  # in a download, the clearest
+_IMAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+"""A picture is shown as an image, where nothing of it runs; its own style may."""
+
+
+@router.get("/forests/{forest}", dependencies=HEAVY)
+def show_forest(
+    forest: str,
+    page: Page,
+    tree: Tree = None,
+    label: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+    rules: Annotated[int, Query(ge=1, le=1000)] = _RULES,
+) -> Response:
+    """`label` is the place of the label whose rules are wanted."""
+    try:
+        return _forest_page(page, forest, tree=tree, label=label, n_rules=rules)
+    except Problem as problem:
+        if problem.code != ProblemCode.NOT_READY:
+            raise
+        return page.go("jobs", forest)
+
+
+@router.get("/forests/{forest}/picture.svg", dependencies=HEAVY)
+def show_picture(forest: str, page: Page, tree: Tree = None) -> Response:
+    picture = _find(page, forest).draw(tree)
+    return Response(picture, headers=_IMAGE, media_type="image/svg+xml")
+
+
+@router.get("/forests/{forest}/forest.json", dependencies=HEAVY)
+def download_json(forest: str, page: Page) -> Response:
+    """The file that `frith show` and `Forest.load` read."""
+    text = json.dumps(_find(page, forest).document, separators=(",", ":"), ensure_ascii=False)
+    return _download(Response(text + "\n", media_type="application/json"), f"{forest}.json")
+
+
+@router.get("/forests/{forest}/model.onnx", dependencies=HEAVY)
+def download_onnx(forest: str, page: Page) -> Response:
+    model = _find(page, forest).to_onnx()
+    return _download(Response(model, media_type="application/octet-stream"), f"{forest}.onnx")
+
+
+@router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
+def download_rules(forest: str, page: Page) -> Response:
+    rules = _find(page, forest).forest().rules()[:_MOST_RULES]
+    text = rules.to_frame().to_csv(index=False)
+    return _download(Response(text, media_type="text/csv"), f"{forest}-rules.csv")
+
+
+@router.get("/forests/{forest}/quote")
+def quote(
+    forest: str, page: Page, epsilon: str = "", delta: str = "", batch: str | None = None
+) -> JSONResponse:
+    """What a score, or an update with a batch, would cost."""
+    with page.read() as session:
+        found = forests.find_forest(page.context, session, forest, page.member)
+        view = tables.see(session, found.job.table, page.member)
+        return JSONResponse(_price(page, session, found, view, epsilon, delta, batch))
+
+
+@router.post("/forests/{forest}/scores")
+def score(form: PostedForm, forest: str, page: Page) -> Response:
+    try:
+        budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
+        with page.write() as session:
+            job = forests.ask(page.context, session, forest, page.member, budget)
+    except Problem as problem:
+        return _forest_page(page, forest, form=form, problem=problem, at="score")
+    return page.go("jobs", job.id)
+
+
+@router.post("/forests/{forest}/updates")
+def update(form: PostedForm, forest: str, page: Page) -> Response:
+    try:
+        budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
+        with page.write() as session:
+            job = forests.ask(
+                page.context, session, forest, page.member, budget, form.text("batch")
+            )
+    except Problem as problem:
+        return _forest_page(page, forest, form=form, problem=problem, at="update")
+    return page.go("jobs", job.id)
+
+
+def _find(page: PageRequest, forest: str) -> Released:
+    with page.read() as session:
+        return forests.find_forest(page.context, session, forest, page.member)
+
+
+def _download(answer: Response, name: str) -> Response:
+    answer.headers["content-disposition"] = f'attachment; filename="forest-{name}"'
+    return answer
+
+
+def _forest_page(
+    page: PageRequest,
+    forest: str,
+    *,
+    tree: int | None = None,
+    label: int | None = None,
+    n_rules: int = _RULES,
+    form: Form = EMPTY,
+    problem: Problem | None = None,
+    at: str = "",
+) -> HTMLResponse:
+    with page.read() as session:
+        found = forests.find_forest(page.context, session, forest, page.member)
+        said = history.describe(page.context, session, found.job)
+        scores = _scores(page, session, found)
+        asking = _asking(page, session, found, form, at)
+    return page.show(
+        "forest.html", problem.status if problem else 200,
+        found=found, job=said, scores=scores, asking=asking, form=form, problem=problem, at=at,
+        **_read(found.forest(), tree, label, n_rules),
+    )  # fmt: skip
+
+
+def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> dict[str, Any]:
+    """What the page shows of the forest itself."""
+    labels, n_trees = forest.domain.label.values, forest.trees.n_trees
+    for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
+        if place is not None and place >= count:
+            raise Problem(ProblemCode.NOT_FOUND, f"the forest has {count} {what}, counted from 0")
+    rules = forest.rules(label=None if label is None else labels[label])
+    important = forest.importances(errors=True).sort_values("importance", ascending=False)
+    return {
+        "forest": forest,
+        "tree": tree,
+        "label": label,
+        "n_rules": len(rules),
+        "rules": rules[:n_rules],
+        "importances": list(important.itertuples()),
+    }
+
+
+def _scores(page: PageRequest, session: Session, found: Released) -> list[dict[str, Any]]:
+    documents = [
+        (
+            history.describe(page.context, session, job),
+            history.released(page.context, session, job),
+        )
+        for job in forests.list_scores(page.context, session, found.job)
+    ]
+    return [{"job": job, "score": Score.from_json(d["score"])} for job, d in documents]
+
+
+def _asking(
+    page: PageRequest, session: Session, found: Released, form: Form, at: str
+) -> dict[str, Any] | None:
+    """What the forms of a score and an update need; None where the forest's owner may not ask."""
+    if found.job.member != page.member.name or found.is_dry:
+        return None
+    try:
+        view = tables.see(session, found.job.table, page.member)
+    except Problem:  # the grant was withdrawn; the forest stays
+        return None
+    batches = tables.list_batches(session, view.name)
+    epsilons = [form.text("epsilon") if at == name else "" for name in ("score", "update")]
+    score_epsilon, update_epsilon = epsilons[0] or "0.1", epsilons[1] or "0.5"
+    batch = form.text("batch") or (batches[0].name if batches else "")
+    return {
+        "view": view,
+        "account": own_account(page, session, view),
+        "slider": slider(view),
+        "batches": batches if found.learner == "random-decision" else [],
+        "score_epsilon": score_epsilon,
+        "score_price": _price(page, session, found, view, score_epsilon),
+        "update_epsilon": update_epsilon,
+        "update_price": _price(page, session, found, view, update_epsilon, batch=batch),
+    }
+
+
+def _price(
+    page: PageRequest,
+    session: Session,
+    found: Released,
+    view: View,
+    epsilon: str,
+    delta: str = "",
+    batch: str | None = None,
+) -> dict[str, Any]:
+    def check(budget: Budget) -> str | None:
+        return forests.ask_about(session, found, view, budget, batch)[1]
+
+    return price(page, session, view, epsilon, delta, check)

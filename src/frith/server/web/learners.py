@@ -1,0 +1,94 @@
+"""The learners as a form offers them: a line each, and fields for their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from frith.client.kinds import ProblemCode
+from frith.growing.allocation import ALLOCATIONS
+from frith.learners import BY_NAME
+from frith.learners.hints import parameter_hints
+from frith.server.jobs.requests import parameters_of, summary
+from frith.server.problems import Problem
+from frith.server.web.forms import Form
+
+_WANTED = {"flag": "true or false", "whole": "a whole number", "number": "a number"}
+_CHOICES = {
+    "allocation": ALLOCATIONS,
+    "criterion": ("gini", "entropy", "max"),
+    "queries": ("exponential", "counts"),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One parameter: an input whose name is the learner's and the parameter's."""
+
+    id: str
+    name: str
+    kind: str  # whole, number, flag or choice
+    default: str
+    options: tuple[str, ...]
+    hint: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A learner that the table allows."""
+
+    name: str
+    summary: str
+    fields: tuple[Field, ...]
+
+
+def offers(learners: tuple[str, ...], form: Form) -> list[Offer]:
+    return [
+        Offer(name, summary(name), tuple(_field(name, p, v, form) for p, v in _known(name)))
+        for name in learners
+    ]
+
+
+def read_parameters(learner: str, form: Form) -> dict[str, Any]:
+    """What was filled in for the chosen learner; the others' fields are not looked at."""
+    if learner not in BY_NAME:
+        return {}
+    fields = (_field(learner, name, default, form) for name, default in _known(learner))
+    return {field.name: _read(field) for field in fields if field.value}
+
+
+def _known(learner: str) -> list[tuple[str, Any]]:
+    return sorted(parameters_of(learner).items())
+
+
+def _field(learner: str, name: str, default: Any, form: Form) -> Field:
+    hint = parameter_hints(BY_NAME[learner]).get(name, "")
+    kind, options = _kind(default), _CHOICES.get(name, ())
+    shown = "" if default is None else str(default).lower()
+    place = f"{learner}-{name}"
+    return Field(place, name, kind, shown, options, hint, form.text(place))
+
+
+def _kind(default: Any) -> str:
+    kinds = {bool: "flag", str: "choice", float: "number"}
+    return kinds.get(type(default), "whole")
+
+
+def _read(field: Field) -> Any:
+    """A number or a flag as such, so that a default spelled out is the same request."""
+    text = field.value
+    try:
+        match field.kind:
+            case "flag":
+                return {"true": True, "false": False}[text]
+            case "whole":
+                return int(text)
+            case "number":
+                return float(text)
+    except (ValueError, KeyError):
+        wanted = _WANTED[field.kind]
+        raise Problem(
+            ProblemCode.INVALID, f"the parameter {field.name} is {wanted}, not {text!r}"
+        ) from None
+    return text

@@ -1,0 +1,62 @@
+"""A signed-in browser on a page: who it is, what it is shown and where it is form."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from frith.server.auth.caller import Caller
+from frith.server.web.render import render_page
+
+NOTICES = {
+    "registered": "The table is registered. Grant it to an analyst next.",
+    "policy": "The policy is saved.",
+    "version": "The version is raised: repeats of earlier requests are new requests now.",
+    "batch": "The batch is registered.",
+    "granted": "The grant is saved.",
+    "withdrawn": "The grant is withdrawn. What was spent under it stays spent.",
+    "member": "The member is added. Create a token for them next.",
+    "revoked": "The token is revoked.",
+    "stopped": "The job is stopped; its charge is kept.",
+    "disabled": "They are shut out, and all their tokens have ended.",
+    "enabled": "They may sign in again, with new tokens.",
+    "cancelled": "The job is cancelled, and what was reserved for it is given back.",
+}
+"""What a page says after a form was accepted; the address carries the name only."""
+
+
+class PageRequest(Caller):
+    """A caller who has a browser."""
+
+    def __init__(self, request: Request):
+        super().__init__(request.app.state.context, request.state.member)
+        self.request, self.signed_in = request, request.state.signed_in
+
+    def show(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        notice = NOTICES.get(self.request.query_params.get("done", ""))
+        common = {"path": self.request.url.path, "notice": notice}
+        return render_page(template, status, self.signed_in, **common | values)
+
+    def go(self, *parts: str, done: str | None = None, at: str = "") -> RedirectResponse:
+        """On to another page, which a reload does not send the form to again."""
+        path = "/" + "/".join(quote(part, safe="") for part in parts)
+        query = f"?done={done}" if done else ""
+        return RedirectResponse(path + query + (f"#{at}" if at else ""), status_code=303)
+
+
+async def _visit(request: Request) -> PageRequest:
+    return PageRequest(request)
+
+
+async def _curator(request: Request) -> PageRequest:
+    page = PageRequest(request)
+    page.must_be_curator()
+    return page
+
+
+Page = Annotated[PageRequest, Depends(_visit)]
+CuratorPage = Annotated[PageRequest, Depends(_curator)]
+"""Of a page that only curators may open."""

@@ -1,0 +1,50 @@
+"""The price of a request in words, as forms show it while epsilon moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from frith.privacy.budget import Budget
+from frith.server.budget import accounts
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.tables import View
+from frith.server.problems import Problem
+from frith.server.web import texts
+from frith.server.web.page_request import PageRequest
+
+
+def price(
+    page: PageRequest,
+    session: Session,
+    view: View,
+    epsilon: str,
+    delta: str,
+    check: Callable[[Budget], str | None],
+) -> dict[str, Any]:
+    """Words, and the share of the gauge that it would take; a refusal is an answer too.
+
+    `check` refuses what asking would refuse, and names the batch if it has accounts of its own.
+    """
+    account = (page.context, session, view, page.member.name)
+    try:
+        budget = read_budget(epsilon, delta or "0")
+        apart = check(budget)
+    except Problem as problem:
+        return {
+            "granted": False,
+            "text": texts.sentence(problem.message),
+            "share": 0,
+            "meaning": "",
+        }
+    quote = accounts.quote(*account, budget, apart)
+    _, own = accounts.states(*account, apart)
+    granted = quote.refusal is None
+    return {
+        "granted": granted,
+        "text": texts.quoted(quote, own) + (" The batch has a budget of its own." if apart else ""),
+        "share": float(quote.cost / own.total) if granted and not apart else 0.0,
+        "meaning": texts.meaning(budget, view.domain.person),
+    }

@@ -1,0 +1,77 @@
+"""Templates: plain HTML with every value escaped, and the files that go with them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from frith.forest.nodes import percent, plus_minus
+from frith.privacy.promise import promise
+from frith.server.auth.sessions import SignedIn
+from frith.server.web import charts, texts
+
+STATIC = Path(__file__).parent / "static"
+_HEADERS = {"referrer-policy": "same-origin"}
+"""Within this site only: browsers that send no referrer at all send no origin with a form either."""
+
+
+def render_page(
+    template: str, status: int = 200, signed_in: SignedIn | None = None, **values: Any
+) -> HTMLResponse:
+    """A page for whoever is signed in, or for nobody yet."""
+    common = {
+        "me": signed_in.member if signed_in else None,
+        "csrf": signed_in.csrf if signed_in else "",
+        "path": "",
+        "notice": None,
+    }
+    text = _environment.get_template(template).render(common | values)
+    problem = values.get("problem")
+    return HTMLResponse(text, status, _HEADERS | (problem.headers if problem else {}))
+
+
+class Files(StaticFiles):
+    """Styles, scripts and the mark. Their addresses carry a hash, so browsers may keep them."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["cache-control"] = "public, max-age=86400"
+        return response
+
+
+def static(name: str) -> str:
+    return f"/static/{name}?v={_HASHES[name]}"
+
+
+def _make_environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("frith.server.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "amount": texts.amount_text,
+        "when": texts.when,
+        "sentence": texts.sentence,
+    }
+    made.globals |= {"static": static, "charts": charts, "texts": texts}
+    made.globals |= {"percent": percent, "plus_minus": plus_minus, "promise": promise}
+    return made
+
+
+_HASHES = {
+    file.name: hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in STATIC.iterdir()
+}
+_environment = _make_environment()

@@ -1,0 +1,83 @@
+"""Signing in with a token, and out again."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from frith.server.auth.middleware import address_of, cookie_of
+from frith.server.auth.sessions import COOKIE, sign_in, sign_out
+from frith.server.context import Context
+from frith.server.problems import Problem
+from frith.server.web.forms import Form, PostedForm, read_form
+from frith.server.web.page_request import Page
+from frith.server.web.render import render_page
+
+router = APIRouter()
+_LOCAL = re.compile(r"/(?!/)[!-\[\]-~]*\Z")  # printable, no backslash, one slash first
+
+
+def safe_next(path: str) -> str:
+    """A path of ours, or the start page.
+
+    >>> [safe_next(p) for p in ("/jobs", "//evil.example", "/\\\\evil.example", "https://evil.example")]
+    ['/jobs', '/', '/', '/']
+    """
+    return path if _LOCAL.match(path) else "/"
+
+
+@router.get("/sign-in")
+def ask(next: str = "/") -> HTMLResponse:
+    return render_page("sign_in.html", next=safe_next(next), problem=None)
+
+
+@router.post("/sign-in")
+def enter(request: Request, form: Annotated[Form, Depends(read_form)]) -> Response:
+    """A new session, or the form again with what was wrong."""
+    target = safe_next(form.text("next", "/"))
+    try:
+        cookie = _sign_in(request, form.text("token"))
+    except Problem as problem:
+        return render_page("sign_in.html", problem.status, next=target, problem=problem)
+    answer = RedirectResponse(target, status_code=303)
+    context: Context = request.app.state.context
+    answer.set_cookie(
+        COOKIE,
+        cookie,
+        httponly=True,
+        samesite="strict",
+        secure=context.settings.cookies_need_tls,
+        path="/",
+    )
+    return answer
+
+
+def _sign_in(request: Request, token: str) -> str:
+    """The cookie of a new session; the browser's earlier one ends."""
+    context, door, address = (
+        request.app.state.context,
+        request.state.door,
+        address_of(request.scope),
+    )
+    door.allow_guess(address, token)
+    try:
+        with context.database.write() as session:
+            cookie = sign_in(context, session, token)
+            sign_out(session, cookie_of(request.scope))
+    except Problem:
+        door.count_guess(address, token, right=False)
+        raise
+    door.count_guess(address, token, right=True)
+    return cookie
+
+
+@router.post("/sign-out")
+def leave(form: PostedForm, page: Page) -> Response:
+    with page.write() as session:
+        sign_out(session, cookie_of(page.request.scope))
+    answer = RedirectResponse("/sign-in", status_code=303)
+    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return answer

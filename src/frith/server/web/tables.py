@@ -1,0 +1,128 @@
+"""Tables as an analyst sees them: what there is, what is left, and the form to train."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from sqlalchemy.orm import Session
+
+from frith.client.kinds import JobKind
+from frith.privacy.budget import Budget
+from frith.privacy.exact import exact
+from frith.server.budget import accounts, tables
+from frith.server.budget.amounts import read_budget
+from frith.server.budget.tables import View
+from frith.server.jobs import history, queue
+from frith.server.jobs.requests import ask_to_train
+from frith.server.problems import Problem
+from frith.server.schema import Job
+from frith.server.web import texts
+from frith.server.web.forms import EMPTY, Form, PostedForm
+from frith.server.web.learners import offers, read_parameters
+from frith.server.web.page_request import Page, PageRequest
+from frith.server.web.prices import price
+
+router = APIRouter()
+_HISTORY = 25  # jobs listed on a table's page
+
+
+@router.get("/")
+def home(page: Page) -> HTMLResponse:
+    with page.read() as session:
+        views = tables.list_views(session, page.member)
+        cards = [{"view": v, "account": own_account(page, session, v)} for v in views]
+    return page.show("home.html", cards=cards)
+
+
+@router.get("/tables/{table}")
+def show_table(table: str, page: Page) -> HTMLResponse:
+    return _table_page(page, table, EMPTY)
+
+
+@router.post("/tables/{table}/forests")
+def train(form: PostedForm, table: str, page: Page) -> Response:
+    """The buttons of the form: a forest, a dry run of one, or the price again."""
+    kind = JobKind.DRY_RUN if form.text("kind") == JobKind.DRY_RUN else JobKind.TRAIN
+    if form.text("kind") == "quote":  # of a browser without scripts
+        return _table_page(page, table, form)
+    try:
+        job = _ask(page, table, kind, form)
+    except Problem as problem:
+        return _table_page(page, table, form, problem)
+    return page.go("jobs", job.id)
+
+
+@router.get("/tables/{table}/quote")
+def quote(
+    table: str, page: Page, epsilon: str = "", delta: str = "", learner: str = ""
+) -> JSONResponse:
+    """What the form would cost."""
+    with page.read() as session:
+        view = tables.see(session, table, page.member)
+        return JSONResponse(_price(page, session, view, epsilon, delta, learner))
+
+
+def _price(
+    page: PageRequest, session: Session, view: View, epsilon: str, delta: str, learner: str = ""
+) -> dict[str, Any]:
+    def check(budget: Budget) -> None:
+        view.policy.check(learner or None, budget)
+
+    return price(page, session, view, epsilon, delta, check)
+
+
+def own_account(
+    page: PageRequest, session: Session, view: View, batch: str | None = None
+) -> texts.Account:
+    """The visitor's own; `batch` is one with accounts of its own."""
+    _, own = accounts.states(page.context, session, view, page.member.name, batch)
+    return texts.Account(own)
+
+
+def slider(view: View) -> dict[str, Any]:
+    """The ends of the epsilon slider: what one request may ask at all, whatever is left."""
+    policy = view.policy
+    most = float(exact(policy.request_epsilon or policy.analyst_budget(view.cap).epsilon))
+    return {"most": f"{most:g}", "step": f"{most / 200:g}", "least": policy.least_epsilon}
+
+
+def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:
+    budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
+    with page.write() as session:
+        view = tables.see(session, table, page.member)
+        learner = form.text("learner") or view.learner
+        parameters = read_parameters(learner, form)
+        asked = ask_to_train(kind, learner, budget, parameters, view.domain)
+        view.policy.check(learner, budget)
+        return queue.accept(page.context, session, view, page.member, asked)
+
+
+def _table_page(
+    page: PageRequest, table: str, form: Form, problem: Problem | None = None
+) -> HTMLResponse:
+    epsilon = form.text("epsilon") or "0.5"
+    with page.read() as session:
+        view = tables.see(session, table, page.member)
+        found = history.list_jobs(session, page.member, Job.table == table, limit=_HISTORY)
+        values = {
+            "view": view,
+            "account": own_account(page, session, view),
+            "jobs": [history.describe(page.context, session, job) for job in found],
+            "batches": [
+                (b.name, own_account(page, session, view, b.name) if b.disjoint else None)
+                for b in tables.list_batches(session, table)
+            ],
+            "price": _price(page, session, view, epsilon, form.text("delta")),
+        }
+    return page.show(
+        "table.html",
+        problem.status if problem else 200,
+        problem=problem,
+        form=form,
+        epsilon=epsilon,
+        offers=offers(view.policy.learners, form),
+        slider=slider(view),
+        **values,
+    )
