@@ -110,3 +110,14 @@ def test_names_that_prose_gives_in_full_exist(page):
             except (ImportError, AttributeError):
                 assert hasattr(place, part), f"frith.{found[1]} is not there"
                 place = getattr(place, part)
+
+
+def test_mutants_are_made_of_files_that_exist_and_run_tests_that_exist():
+    from benchmarks import mutants
+
+    named = {entry.split(" ")[0] for entry in mutants.EXPLAINED}
+    for file in {*mutants.TESTS, *mutants.ONLY, *named}:
+        assert (SOURCE / file).exists(), file
+    for tests in mutants.TESTS.values():
+        for test in tests:
+            assert (ROOT / test).exists(), test
