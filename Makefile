@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint prove peers accuracy compare bench docs setup java chromium clean
+.PHONY: demo test lint pythons prove peers accuracy compare bench docs setup java chromium clean
 
 $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -36,6 +36,9 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+pythons: $(READY)  ## a small test on each other Python that is claimed and can be found
+	$(BIN)/python benchmarks/pythons.py
+
 prove: peers  ## every claim at full size; resumes where it stopped, writes docs/proof.md
 	$(BIN)/python benchmarks/prove.py
 
@@ -54,8 +57,9 @@ bench: $(READY)  ## speed against limits and peers
 
 docs: $(READY)  ## the guide as a site, in site/; its pictures are drawn from what was measured
 	$(BIN)/python benchmarks/guide_figures.py
+	$(BIN)/python benchmarks/draw_rooms.py
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site
+	rm -rf $(VENV) $(VENV)-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site

@@ -54,7 +54,7 @@ def test_tests_and_rooms_have_the_same_names():
     here = SOURCE.parents[1] / "tests"
     folders = {p.name for p in here.iterdir() if (p / "__init__.py").exists()}
     assert set(ROOMS) <= folders
-    assert folders - set(ROOMS) == {"browser", "docs"}
+    assert folders - set(ROOMS) == {"browser", "docs", "formats"}
 
 
 def test_a_bare_import_loads_nothing_heavy():
