@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
+from frith.forest.markup import Html, join, page, table, tag
 from frith.forest.nodes import percent, plus_minus, printable
 from frith.forest.report.charts import bars, calibration, waterfall
-from frith.forest.report.markup import Html, join, table, tag
 from frith.forest.report.trial import Trial, label_names, try_forest
 from frith.privacy.promise import amounts, promise
 
@@ -71,11 +71,7 @@ def make_report(forest: Forest, data: Any = None) -> str:
     parts = [_head(forest, title), _spending(forest)]
     parts += [] if result is None else [_tested(forest, result)]
     parts += [_importances(forest), _rules(forest), _pictures(forest), _elsewhere(forest)]
-    body = tag("body", tag("main", *parts))
-    top = tag("head", Html('<meta charset="utf-8">'),
-              Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-              tag("title", title), tag("style", Html(_STYLE)))  # fmt: skip
-    return "<!doctype html>\n" + tag("html", top, body, lang="en") + "\n"
+    return page(title, _STYLE, *parts)
 
 
 def _head(forest: Forest, title: str) -> Html:
