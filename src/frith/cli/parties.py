@@ -12,7 +12,7 @@ import typer
 
 from frith.cli.console import out, passes, print_json, quoted, say
 from frith.cli.files import check_output
-from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, LedgerFile
 from frith.cli.train import name_height
 from frith.errors import FormatError
 
@@ -77,10 +77,7 @@ def release(
     epsilon: Epsilon,
     output: Output,
     delta: Delta = "0",
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
-    ] = None,
+    ledger: LedgerFile = None,
     json: AsJson = False,
 ) -> None:
     """Count one party's records in the leaves of a structure, privately.

@@ -104,8 +104,8 @@ def _domain(forest: Forest) -> Table:
     table = _grid(title, "column", "role", "values")
     table.add_row(domain.label.name, "label", _values(domain.label), style="bold")
     if domain.person is not None:
-        most = f"at most {domain.person.records} of a person's records count"
-        table.add_row(domain.person.column, "person", most)
+        counted = f"at most {domain.person.records} of a person's records count"
+        table.add_row(domain.person.column, "person", counted)
     asked = set(forest.trees.asked)
     for j, attribute in enumerate(domain.attributes[:_SHOWN]):
         role, style = ("asked", "") if j in asked else ("not asked", "dim")

@@ -11,7 +11,7 @@ import typer
 
 from frith.cli.console import out, passes, print_json, say, say_note
 from frith.cli.files import check_output
-from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, LedgerFile
 
 
 class Learner(StrEnum):
@@ -47,10 +47,7 @@ def train(
         list[str] | None,
         typer.Option("--set", help="Another parameter of the learner.", metavar="NAME=VALUE"),
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
-    ] = None,
+    ledger: LedgerFile = None,
     json: AsJson = False,
 ) -> None:
     """Train a private forest within a budget, and write it to a file.

@@ -403,9 +403,9 @@ def _check_there(name: str, names: Sequence[Any]) -> None:
         raise DataError(f"the table {has} {name!r}; it has {_shortened(names)}")
 
 
-def _shortened(names: Sequence[Any], most: int = 12) -> str:
-    shown = ", ".join(repr(n) for n in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+def _shortened(names: Sequence[Any], shown_names: int = 12) -> str:
+    shown = ", ".join(repr(n) for n in names[:shown_names])
+    return shown + (f" and {len(names) - shown_names} more" if len(names) > shown_names else "")
 
 
 def chunked(values: Any, name: str) -> pa.ChunkedArray:

@@ -281,8 +281,8 @@ def find_speakers(first_child, widths, confidence, most_confident, speaker):  # 
 @compiled
 def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
     for i in range(len(weights)):
-        best, most = fallback, 0.0
+        best, largest = fallback, 0.0
         for label in range(weights.shape[1]):
-            if weights[i, label] > most:
-                best, most = label, weights[i, label]
+            if weights[i, label] > largest:
+                best, largest = label, weights[i, label]
         out[i] = best

@@ -231,17 +231,17 @@ class Book:
         return self._receipts(query)
 
     def page(
-        self, most: int, after: int = 0, accounts: Sequence[str] | None = None
+        self, limit: int, after: int = 0, accounts: Sequence[str] | None = None
     ) -> list[Receipt]:
-        """At most so many entries after one, oldest first; of some accounts, or of all."""
-        query = _ENTRIES.where(entry.c.id > after).order_by(entry.c.id).limit(most)
+        """At most `limit` entries after the entry `after`, oldest first; of some accounts, or of all."""
+        query = _ENTRIES.where(entry.c.id > after).order_by(entry.c.id).limit(limit)
         if accounts is not None:
             query = query.where(entry.c.account.in_(accounts))
         return self._receipts(query)
 
-    def latest(self, most: int, before: int | None = None) -> list[Receipt]:
-        """At most so many entries before one, or before the end, newest first."""
-        query = _ENTRIES.order_by(entry.c.id.desc()).limit(most)
+    def latest(self, limit: int, before: int | None = None) -> list[Receipt]:
+        """At most `limit` entries before the entry `before`, or before the end, newest first."""
+        query = _ENTRIES.order_by(entry.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(entry.c.id < before)
         return self._receipts(query)

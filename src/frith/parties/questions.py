@@ -58,12 +58,12 @@ def question_to_json(kernel: Question) -> dict[str, Any]:
     )
 
 
-def question_from_json(data: Any, domain: Domain, most_cells: int = MAX_CELLS) -> Question:
+def question_from_json(data: Any, domain: Domain, max_cells: int = MAX_CELLS) -> Question:
     """The strict reader: a question over this domain, measured; `FormatError` or `QuestionError`."""
     question = _read(data, domain)
     check_question(question, domain, "a question from outside")
-    if (cells := math.prod(base_of(question).shape)) > most_cells:
-        raise TooManyCells(f"the question has {cells:,} cells, and at most {most_cells:,} travel")
+    if (cells := math.prod(base_of(question).shape)) > max_cells:
+        raise TooManyCells(f"the question has {cells:,} cells, and at most {max_cells:,} travel")
     check_measured(question, domain)
     return question
 
