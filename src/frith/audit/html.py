@@ -22,7 +22,7 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
 """
 
 LIMITS = (
-    "A lower bound says that epsilon is at least so large, with the stated confidence. Finding nothing "
+    "A lower bound says that epsilon is at least this large, with the stated confidence. Finding nothing "
     "proves nothing: the guarantee rests on its proof, and an audit can only refute it."
 )
 

@@ -37,9 +37,9 @@ class Learner(StrEnum):
 def structure(
     domain: DomainFile,
     output: Output,
-    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.RANDOM_DECISION,
+    learner: Annotated[Learner, typer.Option(help="The learner.")] = Learner.RANDOM_DECISION,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
-    height: Annotated[int | None, typer.Option(help="The questions on a path.")] = None,
+    height: Annotated[int | None, typer.Option(help="The most splits on a path.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seeds the tree shapes.")] = None,
     epsilon: Annotated[
         str, typer.Option(metavar="E", help="What each party will spend; sizes signal forests.")

@@ -37,9 +37,9 @@ def train(
         Path, typer.Option("--output", "-o", help="Where to write the forest (JSON).")
     ],
     delta: Delta = "0",
-    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.FOREST,
+    learner: Annotated[Learner, typer.Option(help="The learner.")] = Learner.FOREST,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
-    height: Annotated[int | None, typer.Option(help="The most questions on a path.")] = None,
+    height: Annotated[int | None, typer.Option(help="The most splits on a path.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seeds the public tree shapes; noise has no seed.")
     ] = None,
