@@ -1,4 +1,4 @@
-"""Everything frith raises on purpose, and the one warning it gives.
+"""Every error that frith raises deliberately, and its one warning.
 
 Messages say what was asked, what is true and what to do next. They are built from public facts
 only: names, domains, budgets, file paths; never from the value of a record.
@@ -33,7 +33,7 @@ class TooManyCells(FrithError, ValueError):
 
 
 class FormatError(FrithError, ValueError):
-    """A saved forest or domain is not what it says it is."""
+    """A document or a question does not have the format that it claims."""
 
 
 class OutsideWindow(FrithError, ValueError):
@@ -85,9 +85,9 @@ def _rebuild_budget_exceeded(
 
 
 class RemoteError(FrithError):
-    """A private database said no, failed, or could not be reached; `code` says which of these.
+    """A private database refused a request, failed, or could not be reached; `code` says which.
 
-    `status` is None and `facts` are empty where the server was not there to give any.
+    `status` is None and `facts` is empty where no server answered.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from frith import Budget
-from frith.audit.html import page, summary
+from frith.audit.html import audit_page, summary
 from frith.audit.ladder import audit_learner
 from frith.audit.outcomes import Outcome, Report, Status, versions
 
@@ -52,7 +52,7 @@ def test_a_rung_that_checked_nothing_did_not_pass():
 
 
 def test_the_page_stands_alone_and_shows_text_as_text():
-    text = page([report()])
+    text = audit_page([report()])
     assert "fine &lt;b&gt;" in text
     assert "<b>" not in text
     assert "http" not in text

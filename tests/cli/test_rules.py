@@ -44,7 +44,7 @@ def test_csv_and_markdown_hold_every_rule(run, forest):
 
 
 def test_no_rule_left_is_said(run, forest):
-    assert "no rule is left" in run("rules", forest, "--min-support", 1e9).stdout
+    assert "no rule passes these filters" in run("rules", forest, "--min-support", 1e9).stdout
 
 
 @pytest.mark.parametrize("wrong", [("--label", "maybe"), ("--attribute", "weight")])

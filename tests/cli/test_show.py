@@ -14,7 +14,7 @@ def test_a_forest_is_described_in_words(run, forest):
     words = " ".join(run("show", forest).stdout.split())
     assert "epsilon=5.0 differential privacy" in words
     assert "at most e^5 (about 148) times as likely" in words
-    assert "20 trees, height 3" in words
+    assert "20 trees, depth 3" in words
     assert "labels in the leaves" in words
     assert "discrete Laplace" in words
     for name in ("color", "round", "size", "good"):
@@ -26,7 +26,7 @@ def test_json_holds_the_guarantee_and_the_domain(run, forest):
     loaded = Forest.load(forest)
     assert said["guarantee"] == loaded.guarantee.to_json()
     assert said["domain"] == loaded.domain.to_json()
-    assert (said["trees"]["count"], said["trees"]["height"]) == (20, 3)
+    assert (said["trees"]["count"], said["trees"]["max_depth"]) == (20, 3)
     assert said["trees"]["leaves"] == len(loaded.trees.leaves)
 
 

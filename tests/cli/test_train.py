@@ -34,7 +34,7 @@ def test_json_is_all_there_is_on_stdout(run, desk):
 def test_options_reach_the_learner(run, desk):
     train(run, desk, "--epsilon", 1, "--trees", 3, "--max-depth", 2, "--seed", 7, "--delta", "1e-6")
     forest = Forest.load(desk / "forest.json")
-    assert (forest.trees.n_trees, forest.height) == (3, 2)
+    assert (forest.trees.n_trees, forest.max_depth) == (3, 2)
     assert float(forest.guarantee.delta) == 1e-6
     train(run, desk, "--epsilon", 1, "--trees", 3, "--max-depth", 2, "--seed", 7)
     assert Forest.load(desk / "forest.json").trees == forest.trees

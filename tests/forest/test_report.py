@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from frith import Categorical, Domain, Numeric, RandomDecisionForestClassifier
+from frith.forest.markup import tag
 from frith.forest.report import make_report, write_report
 from frith.forest.report.charts import bars
-from frith.forest.report.markup import tag
 from frith.forest.report.trial import try_forest
 from frith.learners import BY_NAME
 from tests.tables import small_domain, small_table

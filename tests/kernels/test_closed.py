@@ -243,11 +243,11 @@ def test_the_structure_itself_is_legal():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"attribute": [0, -2, -1, -1]}, "leaf that asks"),
+        ({"attribute": [0, -2, -1, -1]}, "leaf with a split"),
         ({"first_child": [1, 2, -1, -1]}, "leaf with children"),
         ({"first_child": [1, 2_000_000_000, -1, -1]}, "leaf with children"),
-        ({"cut": [-1, 0, -1, -1]}, "leaf that asks"),
-        ({"cut": [-1, -2, -1, -1]}, "leaf that asks"),
+        ({"cut": [-1, 0, -1, -1]}, "leaf with a split"),
+        ({"cut": [-1, -2, -1, -1]}, "leaf with a split"),
         ({"attribute": [7, -1, -1, -1]}, "does not have"),
         ({"cut": [3, -1, -1, -1]}, "categorical"),
         ({"cut": [-2, -1, -1, -1]}, "set that it does not have"),
@@ -272,7 +272,7 @@ def test_the_structure_itself_is_legal():
         ({"roots": [[0]]}, "whole numbers"),
         ({"attribute": [0, -1, -1]}, "differ in length"),
         ({"more": []}, "nothing else"),
-        ({"sets": [[9]]}, "values that are none"),
+        ({"sets": [[9]]}, "values that no attribute has"),
         ({"sets": 3}, "list of lists"),
     ],
     ids=str,

@@ -114,7 +114,7 @@ def test_a_release_of_another_structure_is_refused():
 @pytest.mark.parametrize("shape", [(3, 2), (1, 1), None])
 def test_a_release_of_another_shape_is_refused(shape):
     values = np.zeros(shape or (len(STRUCTURE.trees.leaves), 3), dtype=np.int64)
-    refused("release of bob has not a count for every leaf and label", bob(values=values))
+    refused("release of bob lacks a count for some leaf and label", bob(values=values))
 
 
 @pytest.mark.parametrize("variance", [-1.0, float("nan")])
@@ -310,7 +310,7 @@ def test_a_release_has_the_noise_of_its_budget():
 
 def test_a_party_needs_a_name_and_the_structures_domain(tmp_path):
     Ledger.create(tmp_path / "ledger", epsilon=1)
-    with pytest.raises(ValueError, match="a party has a name"):
+    with pytest.raises(ValueError, match="a party needs a name"):
         release(STRUCTURE, small_table(9), party=" ", epsilon=1, ledger=tmp_path / "ledger")
     assert Ledger(tmp_path / "ledger").spent == 0
     with pytest.raises(ValueError, match="another domain"):

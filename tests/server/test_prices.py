@@ -65,9 +65,11 @@ def is_invalid(answer, *words):
 def test_a_leaf_with_children_names_no_price(server, client):
     before = spent(client, server.table)
     domain = domain_of(client, server.table)
-    is_invalid(count(client, server.table, leaves_with_children(4_001, domain)), "leaf that asks")
+    is_invalid(
+        count(client, server.table, leaves_with_children(4_001, domain)), "leaf with a split"
+    )
     far = LEAF | {"attribute": [-2], "first_child": [2_000_000_000]}
-    is_invalid(count(client, server.table, level(far, domain, [0], [[]])), "leaf that asks")
+    is_invalid(count(client, server.table, level(far, domain, [0], [[]])), "leaf with a split")
     assert spent(client, server.table) == before
 
 

@@ -46,7 +46,7 @@ _MOST_EPSILON = 50.0
 
 
 def p_value(m: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """The chance of at least so many right guesses under (epsilon, delta)-DP: the theorem's bound."""
+    """The theorem's bound on the chance of at least this many right guesses under (epsilon, delta)-DP."""
     q = 1 / (1 + np.exp(-epsilon))
     tail = float(binom.sf(right - 1, guesses, q))
     if not delta:
@@ -57,7 +57,7 @@ def p_value(m: int, guesses: int, right: int, epsilon: float, delta: float) -> f
 
 
 def epsilon_bound(m: int, guesses: int, right: int, delta: float, confidence: float) -> float:
-    """The largest epsilon that so many right guesses refute; 0 where none is."""
+    """The largest epsilon that this many right guesses refute; 0 where they refute none."""
     low, high = 0.0, _MOST_EPSILON
     if p_value(m, guesses, right, 0.0, delta) >= 1 - confidence:
         return 0.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
-from frith.audit.outcomes import Outcome, Report, Status, versions
+from frith.audit.outcomes import Report, versions
+from frith.forest.markup import Html, join, page, table, tag
 from frith.privacy.promise import amounts
 
 _STYLE = """
@@ -22,42 +22,28 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
 """
 
 LIMITS = (
-    "A lower bound says that epsilon is at least so large, with the stated confidence. Finding nothing "
+    "A lower bound says that epsilon is at least this large, with the stated confidence. Finding nothing "
     "proves nothing: the guarantee rests on its proof, and an audit can only refute it."
 )
 
 
-def page(reports: Sequence[Report]) -> str:
+def audit_page(reports: Sequence[Report]) -> str:
     """A self-contained page about one or more learners."""
     title = "Privacy audit: " + ", ".join(r.learner for r in reports)
-    body = "".join(_section(report) for report in reports)
     known = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
-        f"<body><h1>{escape(title)}</h1><p>{escape(LIMITS)}</p>{body}"
-        f"<p><small>{escape(known)}</small></p></body></html>\n"
-    )
+    about = tag("p", tag("small", known))
+    return page(title, _STYLE, tag("h1", title), tag("p", LIMITS), *map(_section, reports), about)
 
 
-def _section(report: Report) -> str:
-    rows = "".join(_row(outcome) for outcome in report.outcomes)
+def _section(report: Report) -> Html:
     verdict = "passed" if report.passed else "failed"
-    return (
-        f'<h2>{escape(report.learner)}: <span class="{verdict}">{verdict}</span></h2>'
-        f"<p>{escape(' '.join(summary(report)))}</p><table><thead><tr><th>rung</th>"
-        "<th>form</th><th>status</th><th>found</th><th>seconds</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-    )
-
-
-def _row(outcome: Outcome) -> str:
-    kind = {Status.PASSED: "passed", Status.FAILED: "failed"}.get(outcome.status, "not")
-    cells = (
-        f"<td>{escape(outcome.rung)}</td><td>{escape(outcome.subject)}</td>"
-        f'<td class="{kind}">{escape(outcome.status)}</td><td>{escape(outcome.found)}</td>'
-    )
-    return f"<tr>{cells}<td>{outcome.seconds:.1f}</td></tr>"
+    rows = [
+        (o.rung, o.subject, tag("span", o.status, class_=o.status), o.found, f"{o.seconds:.1f}")
+        for o in report.outcomes
+    ]
+    head = tag("h2", report.learner, ": ", tag("span", verdict, class_=verdict))
+    found = table(("rung", "form", "status", "found", "seconds"), rows)
+    return join([head, tag("p", " ".join(summary(report))), found])
 
 
 def summary(report: Report) -> list[str]:

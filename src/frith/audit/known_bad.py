@@ -73,10 +73,10 @@ class UnsoundCurator:
         return np.asarray(question.take(sums) if hasattr(question, "take") else sums)
 
     def noise(self, question: Any, share: Fraction) -> Noise:
-        amount, most = share * self.budget.total, records_per_unit(self.domain)
+        amount, records = share * self.budget.total, records_per_unit(self.domain)
         if self.budget.unit == "rho":
-            return DiscreteGaussian(amount, question.l2_squared * most**2)
-        return DiscreteLaplace(amount, question.l1 * most)
+            return DiscreteGaussian(amount, question.l2_squared * records**2)
+        return DiscreteLaplace(amount, question.l1 * records)
 
     def noisy_counts(self, question: Any, share: Fraction, purpose: str) -> Release:
         noise = self.noise(question, share)

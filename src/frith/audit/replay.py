@@ -158,8 +158,10 @@ def loss_of(a: Exchange, b: Exchange, unit: str) -> Fraction:
     if isinstance(a.mechanism, DiscreteGaussian):
         return Fraction(int((change**2).sum())) / (2 * scale**2)
     if isinstance(a.mechanism, SignChoice):
-        most = int(np.abs(change).sum(axis=1).max())  # each question's signs may be as they like
-        spread = Fraction(2 * most) / scale + 4 * SignChoice.SLACK
+        change_of_one = int(
+            np.abs(change).sum(axis=1).max()
+        )  # each question's signs may be as they like
+        spread = Fraction(2 * change_of_one) / scale + 4 * SignChoice.SLACK
         return _in_unit(spread, unit, Fraction(1, 8))
     spread = Fraction(int(change.max()) - int(change.min())) / scale
     # Gumbel noise has a bounded range; permute-and-flip is pure and no more than that

@@ -31,7 +31,7 @@ RUNG = "samplers"
 FALSE_FAILURE = 1e-9
 """At most this chance that draws from the right law fail, over all mechanisms of one subject."""
 _LEAST = 25.0  # draws that a pooled bin expects, where the approximation holds for such levels
-_MOST = 8  # mechanisms of each kind that are drawn from
+_MECHANISMS = 8  # mechanisms of each kind that are drawn from
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _distinct(asked: list[Exchange]) -> list[Exchange]:
     kinds: dict[type, list[Exchange]] = {}
     for exchange in found.values():
         kinds.setdefault(type(exchange.mechanism), []).append(exchange)
-    return [e for many in kinds.values() for e in many[:_MOST]]
+    return [e for many in kinds.values() for e in many[:_MECHANISMS]]
 
 
 def _fit(source: NoiseSource, exchange: Exchange, draws: int) -> Fit:

@@ -154,15 +154,15 @@ def run_path(
 
 
 def all_paths(
-    subject: Subject, engine: Engine, budget: Budget, invent: Invent, most: int
+    subject: Subject, engine: Engine, budget: Budget, invent: Invent, max_paths: int
 ) -> list[Path]:
-    """Every path of a run, by depth first; raises `TooManyPaths` past `most`."""
+    """Every path of a run, by depth first; raises `TooManyPaths` past `max_paths`."""
     found: list[Path] = []
     todo: list[tuple[int, ...]] = [()]
     while todo:
         path = run_path(subject, engine, budget, invent, todo.pop())
         found.append(path)
-        if len(found) > most:
+        if len(found) > max_paths:
             raise TooManyPaths
         todo += _branches(path)
     return found

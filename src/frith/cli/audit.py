@@ -132,9 +132,9 @@ def _audit_known_bad(
 
 def _write(reports: list[Report], path: Path | None) -> None:
     if path is not None:
-        from frith.audit.html import page
+        from frith.audit.html import audit_page
 
-        path.write_text(page(reports), encoding="utf-8")
+        path.write_text(audit_page(reports), encoding="utf-8")
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

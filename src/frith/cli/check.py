@@ -1,4 +1,4 @@
-"""`frith check`: tells the curator, and only the curator, what lies outside a domain."""
+"""`frith check`: tells the curator, and nobody else, what lies outside a domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was asked for goes to stdout; everything said beside it goes to stderr.
+"""Results go to stdout, notes and errors to stderr.
 
 File names and values are never read as Rich markup, so a bracket in one is only a bracket.
 """
@@ -31,7 +31,7 @@ def err() -> Console:
 
 
 def say(text: str, style: str = "") -> None:
-    """One paragraph on stdout, broken by the terminal alone so that paths stay whole."""
+    """One paragraph on stdout. Only the terminal breaks lines, so that paths stay whole."""
     out().print(text, style=style, soft_wrap=True)
 
 
@@ -69,9 +69,9 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], json: bool
 
 @contextmanager
 def passes(title: str) -> Iterator[Callable[[str], None]]:
-    """Tell which pass over the records is under way, and nothing about the records.
+    """Show which pass over the records is running, and nothing about the records.
 
-    A terminal gets a spinner, a log file one line a pass.
+    A terminal gets a spinner, a log file one line for each pass.
     """
     console, number = err(), 0
 

@@ -170,5 +170,5 @@ def _accuracy(forest: Forest, sample: Sample) -> float:
 
 def _majority(sample: Sample) -> float:
     """The accuracy of always naming the most frequent label of the training part."""
-    most = sample.train[1].mode()[0]
-    return float(np.mean(sample.test[1].to_numpy() == most))
+    majority = sample.train[1].mode()[0]
+    return float(np.mean(sample.test[1].to_numpy() == majority))

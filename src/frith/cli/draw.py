@@ -19,11 +19,16 @@ def draw(
         Path, typer.Option("--output", "-o", help="A .svg file, or .png with matplotlib.")
     ],
     tree: Annotated[
-        int | None, typer.Option(metavar="N", help="Which tree, counted from 0; the first if none.")
+        int | None,
+        typer.Option(metavar="N", help="Which tree, counted from 0; by default the first."),
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Questions on a path; else as deep as is readable."),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Splits on a path; by default as many as stay readable.",
+        ),
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="All trees at a glance.")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Files a command reads and writes, on the desk of whoever runs it."""
+"""Files that a command reads and writes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class FrithGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader of a pipe has gone, which is no error of ours
+        except BrokenPipeError:  # the reader of the pipe has closed it, which is not an error
             raise
         except (FrithError, ValueError, OSError) as error:
             if ctx.params.get("debug"):

@@ -38,7 +38,7 @@ def trust(
     party: Annotated[str, typer.Argument(metavar="NAME", help="The other party.")],
     key: Annotated[str, typer.Argument(metavar="KEY", help="Its public key.")],
 ) -> None:
-    """Write down another party's public key, which you have from someone you trust."""
+    """Store another party's public key, after checking where it came from."""
     if len(key) != 64 or not all(c in "0123456789abcdef" for c in key):
         raise FormatError("a public key has 64 digits, 0 to 9 and a to f")
     data = _read(file)
@@ -48,7 +48,7 @@ def trust(
 
 @app.command()
 def show(file: File) -> None:
-    """Show the public keys: one's own, and those of the others."""
+    """Show the public keys: your own, and those of the other parties."""
     from frith.parties import Keys
 
     data = _read(file)
@@ -61,11 +61,11 @@ def _read(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except ValueError:
-        raise FormatError(f"{file} is not a file of keys") from None
+        raise FormatError(f"{file} is not a file of keys; make one with `frith keys new`") from None
 
 
 def _write(file: Path, data: Any) -> None:
-    """For the owner's eyes only, from the first byte on."""
+    """Readable by its owner only, from the first byte on."""
     part = file.with_name(file.name + ".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
         json.dump(data, out, indent=2)

@@ -29,7 +29,7 @@ RecordsPerPerson = Annotated[
     typer.Option(
         metavar="M",
         min=1,
-        help="For fits that protect persons with at most M records each; else single records.",
+        help="For fits that protect persons with at most M records each; by default, records.",
     ),
 ]
 Account = Annotated[str, typer.Option(help="The account; a server names it after the table.")]
@@ -67,7 +67,7 @@ def create(
 def declare(
     path: Place, records_per_person: RecordsPerPerson = None, account: Account = "table"
 ) -> None:
-    """Say what an account protects that was opened before accounts said so. Done once, for good."""
+    """Declare what an account protects, if it was opened before accounts said so. This is final."""
     from frith.ledger import Ledger
     from frith.privacy.neighbors import neighbors_of, unit_of
 
@@ -94,12 +94,12 @@ def raise_budget(
 def charge(
     path: Place,
     epsilon: Epsilon,
-    purpose: Annotated[str, typer.Option(help="What for, in a line.")],
+    purpose: Annotated[str, typer.Option(help="What the charge is for, in one line.")],
     delta: Delta = "0",
     records_per_person: RecordsPerPerson = None,
     account: Account = "table",
 ) -> None:
-    """Charge what was released by other means, or was lost with a backup."""
+    """Charge a release that was made without this ledger, or whose charge was lost with a backup."""
     from frith.ledger import Ledger
     from frith.privacy import Budget
     from frith.privacy.exact import readable
@@ -134,10 +134,10 @@ def verify(
         typer.Option(help="A hash that you noted earlier; it must still be in the chain."),
     ] = None,
 ) -> None:
-    """Follow the chain of hashes, and read stored requests again. Exits with 1 on a finding.
+    """Check the chain of hashes and the stored requests. Exits with 1 if it finds something.
 
-    A finding is an entry that was changed, or a charge that frith would refuse today: its answer may
-    have told more than was charged.
+    A finding is a changed entry, or a charge that frith would refuse today, whose answer may have
+    revealed more than was charged.
     """
     from frith.ledger import Ledger
 
@@ -162,7 +162,7 @@ def say_verified(found: Verification) -> None:
 
 
 def _verify(ledger: Ledger) -> Verification:
-    """A ledger's file is a server's database as well, with its requests, or without any."""
+    """A ledger's file has the tables of a server's database, with requests or without."""
     from frith.ledger import Book
     from frith.ledger.database import Database
     from frith.server.jobs.verification import verify

@@ -30,4 +30,8 @@ Epsilon = Annotated[
 Delta = Annotated[
     str, typer.Option("--delta", metavar="D", help="0 for a pure budget, else such as 1e-6.")
 ]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]

@@ -12,7 +12,7 @@ import typer
 
 from frith.cli.console import out, passes, print_json, quoted, say
 from frith.cli.files import check_output
-from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, LedgerFile
 from frith.errors import FormatError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Learner(StrEnum):
 def structure(
     domain: DomainFile,
     output: Output,
-    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.RANDOM_DECISION,
+    learner: Annotated[Learner, typer.Option(help="The learner.")] = Learner.RANDOM_DECISION,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
     max_depth: Annotated[int | None, typer.Option(help="The most splits on a path.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seeds the tree shapes.")] = None,
@@ -76,10 +76,7 @@ def release(
     epsilon: Epsilon,
     output: Output,
     delta: Delta = "0",
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
-    ] = None,
+    ledger: LedgerFile = None,
     json: AsJson = False,
 ) -> None:
     """Count one party's records in the leaves of a structure, privately.

@@ -48,15 +48,17 @@ def rules(
         str | None, typer.Option(metavar="VALUE", help="Only rules that predict this label.")
     ] = None,
     attribute: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only rules that ask about this attribute.")
+        str | None, typer.Option(metavar="NAME", help="Only rules that test this attribute.")
     ] = None,
-    leaves: Annotated[bool, typer.Option("--leaves", help="Without sub-rules.")] = False,
+    leaves: Annotated[bool, typer.Option("--leaves", help="Leave out sub-rules.")] = False,
     sort: Annotated[
         Sort, typer.Option(help="Which come first; certainty is confidence less its noise.")
     ] = Sort.CERTAINTY,
     top: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help=f"At most so many; {_SHOWN} in a table, else all."),
+        typer.Option(
+            min=1, metavar="N", help=f"How many; by default {_SHOWN} in a table, else all."
+        ),
     ] = None,
     format: Annotated[Format, typer.Option(help="How to print them.")] = Format.TABLE,
 ) -> None:
@@ -93,7 +95,7 @@ def _print(rules: RuleList, format: Format) -> None:
     elif len(rules):
         _print_table(rules)
     else:
-        say("no rule is left; ask for less")
+        say("no rule passes these filters; relax one of them")
 
 
 def _print_table(rules: RuleList) -> None:

@@ -41,7 +41,7 @@ def _facts(forest: Forest, path: Path) -> dict[str, Any]:
         "vote": forest.vote,
         "trees": {
             "count": trees.n_trees,
-            "height": forest.height,
+            "max_depth": forest.max_depth,
             "nodes": trees.n_nodes,
             "leaves": len(trees.leaves),
             "attributes_asked": [forest.domain.names[a] for a in trees.asked],
@@ -51,7 +51,7 @@ def _facts(forest: Forest, path: Path) -> dict[str, Any]:
 
 
 def _noise(forest: Forest) -> float:
-    """The standard deviation of the noise on a leaf count, in the middle of all leaves."""
+    """The median standard deviation of the noise on a leaf count."""
     import numpy as np
 
     return float(np.sqrt(np.median(forest.variance[forest.trees.leaves])))
@@ -69,7 +69,7 @@ def _show(forest: Forest, path: Path) -> None:
     out().print(Panel(body, title=title, border_style=color, width=min(out().width, 88)))
     trees = forest.trees
     say(
-        f"{trees.n_trees} trees, height {forest.height}, {trees.n_nodes:,} nodes, "
+        f"{trees.n_trees} trees, depth {forest.max_depth}, {trees.n_nodes:,} nodes, "
         f"{len(trees.leaves):,} leaves; noise on a leaf count: standard deviation "
         f"{_noise(forest):.4g}\n"
     )
@@ -88,7 +88,7 @@ def _parties(forest: Forest) -> Table:
 
 
 def _asked(forest: Forest) -> Table:
-    table = _grid("Asked of the curator", "question", "cells", "mechanism", "scale", "share")
+    table = _grid("Questions to the curator", "question", "cells", "mechanism", "scale", "share")
     for column in (1, 3, 4):
         table.columns[column].justify = "right"
     for q in forest.guarantee.asked:
@@ -104,11 +104,11 @@ def _domain(forest: Forest) -> Table:
     table = _grid(title, "column", "role", "values")
     table.add_row(domain.label.name, "label", _values(domain.label), style="bold")
     if domain.person is not None:
-        most = f"at most {domain.person.records} of a person's records count"
-        table.add_row(domain.person.column, "person", most)
+        counted = f"at most {domain.person.records} of a person's records count"
+        table.add_row(domain.person.column, "person", counted)
     asked = set(forest.trees.asked)
     for j, attribute in enumerate(domain.attributes[:_SHOWN]):
-        role, style = ("asked", "") if j in asked else ("not asked", "dim")
+        role, style = ("used", "") if j in asked else ("not used", "dim")
         table.add_row(attribute.name, role, _values(attribute), style=style)
     if len(domain.attributes) > _SHOWN:
         table.add_row(f"and {len(domain.attributes) - _SHOWN} more", style="dim")

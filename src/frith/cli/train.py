@@ -10,7 +10,7 @@ import typer
 
 from frith.cli.console import out, passes, print_json, say, say_note
 from frith.cli.files import check_output
-from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, LedgerFile
 
 
 class Learner(StrEnum):
@@ -33,7 +33,7 @@ def train(
         Path, typer.Option("--output", "-o", help="Where to write the forest (JSON).")
     ],
     delta: Delta = "0",
-    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.FOREST,
+    learner: Annotated[Learner, typer.Option(help="The learner.")] = Learner.FOREST,
     trees: Annotated[int | None, typer.Option(help="The number of trees.")] = None,
     max_depth: Annotated[int | None, typer.Option(help="The most splits on a path.")] = None,
     seed: Annotated[
@@ -43,10 +43,7 @@ def train(
         list[str] | None,
         typer.Option("--set", help="Another parameter of the learner.", metavar="NAME=VALUE"),
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
-    ] = None,
+    ledger: LedgerFile = None,
     json: AsJson = False,
 ) -> None:
     """Train a private forest within a budget, and write it to a file.

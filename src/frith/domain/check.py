@@ -15,7 +15,7 @@ from frith.domain.domain import Attribute, Categorical, Domain, Numeric
 from frith.domain.encoding import _numbers, columns_of, encode_label, person_digests
 
 EXAMPLES = 3
-_TALLIED = 1_000  # distinct outside values of a column that are told apart
+_TALLIED = 1_000  # distinct outside values that are counted one by one in a column
 
 
 @dataclass

@@ -98,8 +98,8 @@ def _draft_numeric(name: str, column: pa.ChunkedArray) -> Numeric:
     finite, missing = numbers[np.isfinite(numbers)], bool(np.isnan(numbers).any())
     if len(finite) == 0:
         return Numeric(name, 0.0, 1.0, missing=missing)
-    most = sys.float_info.max / 4  # so that the bounds' difference is a number too
-    low, high = (float(x) for x in np.clip([finite.min(), finite.max()], -most, most))
+    largest = sys.float_info.max / 4  # so that the bounds' difference is a number too
+    low, high = (float(x) for x in np.clip([finite.min(), finite.max()], -largest, largest))
     size = max(abs(low), abs(high))
     if high - low <= 1e-12 * max(size, 1e-290):  # too close to tell the cells of a grid apart
         high = low + max(1.0, 1e-6 * size)

@@ -74,7 +74,7 @@ def encode_attributes(
     keep: NDArray[np.bool_] | None = None,
     threads: int = 1,
 ) -> NDArray[Any]:
-    """The matrix of codes, one column at a time, so that one raw column is alive a thread."""
+    """The matrix of codes, one column at a time, so that each thread holds one raw column."""
     wanted = list(range(len(domain.attributes)) if attributes is None else attributes)
     kept = rows if keep is None else int(keep.sum())
     make = np.empty if len(wanted) == len(domain.attributes) else np.zeros
@@ -332,7 +332,7 @@ def as_table(table: Any, width: int | None = None) -> Any:
     """A DataFrame as it is, any Arrow data as a table, all else as an array.
 
     A stream can be read but once, so what is kept is what was read from it. Where `width` is
-    declared, no row of a list raises: one that is no row of so many cells has all of them missing.
+    declared, no row of a list raises: in a row with another number of cells, all cells count as missing.
     """
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         return table
@@ -403,9 +403,9 @@ def _check_there(name: str, names: Sequence[Any]) -> None:
         raise DataError(f"the table {has} {name!r}; it has {_shortened(names)}")
 
 
-def _shortened(names: Sequence[Any], most: int = 12) -> str:
-    shown = ", ".join(repr(n) for n in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+def _shortened(names: Sequence[Any], shown_names: int = 12) -> str:
+    shown = ", ".join(repr(n) for n in names[:shown_names])
+    return shown + (f" and {len(names) - shown_names} more" if len(names) > shown_names else "")
 
 
 def chunked(values: Any, name: str) -> pa.ChunkedArray:

@@ -158,8 +158,8 @@ def _schema(file: str, kind: str, newlines_in_cells: bool) -> pa.Schema:
 def _assumption(newlines_in_cells: bool) -> str:
     """What one person's record is in a CSV file."""
     if newlines_in_cells:
-        most = f"{csv.BLOCK // 2**20} MB"
-        return f"the CSV file's quotes are balanced and its rows under {most}"
+        limit = f"{csv.BLOCK // 2**20} MB"
+        return f"the CSV file's quotes are balanced and its rows under {limit}"
     return "each line of the CSV file is one record"
 
 

@@ -55,10 +55,10 @@ NEEDS_SPARK = "reading a Spark table needs pyspark: pip install 'frith[spark]'"
 URLS = ("spark+parquet:", "spark+orc:", "spark+table:")
 
 SLICE_CELLS = 2**15
-"""Sums travel in slices of so many cells, 256 KB each."""
-_WAYS = 64  # the slices of small sums are shared out among up to so many reducers
+"""The cells of a slice, in which sums travel: 256 KB."""
+_WAYS = 64  # the most reducers among which the slices of small sums are divided
 PERSON_ROWS = 2**18
-"""Records of so many rows of the table, on average, are bounded by one task."""
+"""The rows of the table, on average, whose records one task bounds."""
 _BLOCK_BYTES = 2**20  # of encoded records in one cell of a bounded copy
 _GATHERED_ROWS = 65_536  # Spark's batches of 10,000 rows are joined before they are encoded
 

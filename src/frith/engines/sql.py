@@ -54,7 +54,7 @@ class DatabaseEngine(StreamEngine):
 
     @abstractmethod
     def close(self) -> None:
-        """Let the connection go, and with it the transaction; there is no more to read."""
+        """Close the connection, and with it the transaction, after the last read."""
 
     def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
         with self._one_pass:

@@ -132,13 +132,13 @@ class _Spot:
     lead: float = 0.0  # how far before its box the answer begins
 
 
-def _spots(nodes: Nodes, root: int, max_depth: int | None, most: int) -> list[_Spot]:
-    """Level by level, down to `max_depth`, or as deep as `most` spots go."""
+def _spots(nodes: Nodes, root: int, max_depth: int | None, max_spots: int) -> list[_Spot]:
+    """Level by level, down to `max_depth`, or as deep as `max_spots` spots go."""
     spots, level, depth = [_Spot(root, -1, 0)], [0], 0
     while level:
         below = {place: _shown_children(nodes, spots[place].node) for place in level}
         wanted = len(spots) + sum(map(len, below.values()))
-        stop = depth > 0 and wanted > most if max_depth is None else depth >= max_depth
+        stop = depth > 0 and wanted > max_spots if max_depth is None else depth >= max_depth
         level, depth = [], depth + 1
         for place, children in below.items():
             children = [] if stop else children

@@ -54,7 +54,7 @@ class Forest(VotingTrees):
         Parameters
         ----------
         min_confidence, min_support : the least share of its label, and number of records
-        label, attribute : only rules that predict the one, or ask about the other
+        label, attribute : only rules that predict this label, or test this attribute
         leaves_only : without sub-rules
         sort : "certainty" (confidence less its standard error, for noise makes small rules look
             sure), "confidence", "support", or "tree" for the forest's own order
@@ -76,7 +76,7 @@ class Forest(VotingTrees):
     ) -> Svg:
         """A tree as SVG, or with `tree=None` all trees at a glance; written to an .svg or .png.
 
-        By default a tree is drawn as deep as stays readable; `max_depth` is in questions.
+        By default a tree is drawn as deep as stays readable; `max_depth` counts splits.
         """
         from frith.forest.draw import draw, draw_forest, write
 
@@ -88,9 +88,9 @@ class Forest(VotingTrees):
         """The mean decrease of Gini impurity by each attribute's splits, as shares of their sum.
 
         A pandas Series in the domain's order, from released counts alone, negative ones as zero;
-        all zeros where no split gains anything. Noise looks like gain in small nodes, so it raises
-        attributes that are asked often. With `errors`, a DataFrame with a rough standard error
-        from the noise, which holds the splits and the sum for fixed.
+        all zeros where no split gains anything. Noise looks like gain in small nodes, so attributes
+        that many nodes split on look more important. With `errors`, a DataFrame with a rough standard
+        error from the noise, which treats the splits and the sum as fixed.
         """
         from frith.forest.importance import importances
 
@@ -109,7 +109,7 @@ class Forest(VotingTrees):
     def to_onnx(self) -> ModelProto:
         """The forest as an ONNX model. Needs the `onnx` extra.
 
-        Its inputs are one column [N, 1] an attribute, by name (with "_" added where the name is
+        Each attribute is an input [N, 1] of its own name (with "_" added where the name is
         that of an output): text as string, whole numbers and booleans (0 and 1) as int64, other
         numbers as double. A missing value is "" in text, NaN in doubles and -2**63 in integers,
         unless that is a declared value. Its outputs are `label` [N], and `probabilities` [N, K] in
@@ -127,7 +127,7 @@ class Forest(VotingTrees):
         """One tree (from 0) or all as indented text: conditions, label, confidence, support.
 
         Support is the sum of a leaf's label counts, +- the standard error of its noise. A leaf
-        whose label comes "from above" leaves the word to a node on its path, as its vote says.
+        whose label comes "from above" predicts from a node on its path, as the vote defines.
         Branches deeper than `max_depth` are shown as one line.
         """
         from frith.forest.text import forest_text

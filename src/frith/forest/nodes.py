@@ -1,7 +1,7 @@
 """What every node of a forest says: the path to it, its label, and how sure that is.
 
 A path from a root to a leaf is a rule, one that ends earlier a sub-rule (section 3.3 of DPDF).
-Everything here is read from the released forest, so it may be shown to whoever may see the forest.
+Everything here is read from the released forest, so it may be shown to anyone who may see the forest.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def percent(share: float) -> str:
 
 
 def plus_minus(support: float, error: float) -> str:
-    """A number of records and its noise: whole, for a tenth of a record is not of interest."""
+    """A number of records and its noise, in whole records."""
     noise = f" ± {error:,.0f}" if error >= 9.95 else f" ± {error:.2g}" if error else ""
     return f"{round(support):,}{noise}"
 
@@ -293,7 +293,7 @@ class Nodes:
         return self.forest.node_shares[speaker].argmax(axis=1)
 
     def asks(self, attribute: int) -> NDArray[np.bool_]:
-        """Whether the path to each node asks about the attribute."""
+        """Whether the path to each node splits on the attribute."""
         asks = np.zeros(len(self.parent), dtype=bool)
         here = self.forest.trees.attribute == attribute
         for level in self.levels[1:]:
@@ -302,7 +302,7 @@ class Nodes:
         return asks
 
     def conditions(self, node: int) -> tuple[Condition, ...]:
-        """What leads to the node: one condition an attribute, the first asked first."""
+        """The conditions that lead to the node: one for each attribute, in the order of the splits."""
         path = [node]
         while self.parent[path[-1]] >= 0:
             path.append(int(self.parent[path[-1]]))
@@ -316,7 +316,7 @@ class Nodes:
         return tuple(merged.values())
 
     def step(self, node: int) -> Condition:
-        """What the node's parent asks of those it sends here."""
+        """The condition on records that the node's parent sends here."""
         above, trees = int(self.parent[node]), self.forest.trees
         asked = self.forest.domain.attributes[trees.attribute[above]]
         branch = node - int(trees.first_child[above])

@@ -1,4 +1,4 @@
-"""Lists of rules: chosen, ordered, written out, and judging records by themselves."""
+"""Lists of rules: filtered, sorted, written out, and used as a classifier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRINTED = 20  # rules in `str()` of a list
 
 
 class RuleList(Sequence[Rule]):
-    """Rules of one forest, in order; each is put together when it is looked at."""
+    """Rules of one forest, in order; each is built when it is accessed."""
 
     def __init__(self, nodes: Nodes, chosen: NDArray[np.int64]):
         self.nodes, self.chosen = nodes, chosen
@@ -44,7 +44,7 @@ class RuleList(Sequence[Rule]):
         return RuleClassifier(self)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one row a rule."""
+        """A pandas DataFrame with one row for each rule."""
         import pandas as pd
 
         rules = list(self)
@@ -60,7 +60,7 @@ class RuleList(Sequence[Rule]):
         )
 
     def to_markdown(self) -> str:
-        """A Markdown table, one row a rule."""
+        """A Markdown table with one row for each rule."""
         label = _cell(printable(self.nodes.forest.domain.label.name))
         lines = [f"| rule | {label} | confidence | support |", "|---|---|--:|--:|"]
         for rule in self:
@@ -132,7 +132,7 @@ def _find(what: str, wanted: str, known: dict[str, int]) -> int:
 
 
 def _order(nodes: Nodes, chosen: NDArray[np.int64], sort: str) -> NDArray[np.intp]:
-    """The best first; where rules are level, the larger first, then in the forest's order."""
+    """The best first; of equally good rules the larger first, then in the forest's order."""
     if sort not in SORTS:
         raise ValueError(f"rules are sorted by {', '.join(SORTS)}; not by {sort!r}")
     if sort == "tree":
@@ -150,14 +150,14 @@ def _order(nodes: Nodes, chosen: NDArray[np.int64], sort: str) -> NDArray[np.int
 class RuleClassifier:
     """Judges records by the rules that were kept; equals the forest where none was dropped.
 
-    In each tree the deepest kept rule that covers a record and has a positive count speaks; a tree
-    without one abstains. Trees then vote as the forest does:
+    Each tree predicts from the deepest kept rule that covers a record and has a positive count; a
+    tree without one abstains. Trees then vote as the forest does:
 
-    shares     the speaking rules' label shares, summed over trees
-    weighted   each speaking rule's label, weighted by its share
+    shares     those rules' label shares, summed over trees
+    weighted   each of those rules' labels, weighted by its share
     confident  the kept rule of highest share that covers the record
     counts     the record's leaves' counts, summed; a leaf whose rule was dropped has its support
-               divided by the shares of the sub-rule that speaks for it, since counts of nodes
+               divided by the shares of the sub-rule that it predicts from, since counts of nodes
                of different depth do not compare
 
     A record on which all trees abstain gets the label shares of the whole forest.
@@ -173,7 +173,7 @@ class RuleClassifier:
         return self._judge.predict(X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """One row of label probabilities a record, in the order of `labels`."""
+        """The label probabilities of each record, one row each, in the order of `labels`."""
         return self._judge.predict_proba(X)
 
     def __repr__(self) -> str:
@@ -192,7 +192,7 @@ class _Judge(VotingTrees):
 
 
 def _judge(rules: RuleList) -> _Judge:
-    """Dropped nodes lose their counts: by its vote, a forest then asks the nodes above them."""
+    """Dropped nodes lose their counts, so that the vote falls back on the nodes above them."""
     forest = rules.nodes.forest
     kept = np.zeros(forest.trees.n_nodes, dtype=bool)
     kept[rules.chosen] = True

@@ -8,7 +8,8 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
+
+from frith.forest.markup import Html, tag
 
 INK, LINE, PAPER = "#222222", "#8a8a8a", "#ffffff"
 NEEDS_MATPLOTLIB = "a PNG needs matplotlib: pip install 'frith[plot]'; an SVG needs nothing"
@@ -80,50 +81,34 @@ class Svg(str):
 
 
 def to_svg(picture: Picture) -> Svg:
-    size = f"{picture.width:.0f} {picture.height:.0f}"
-    wide, high = size.split()
+    wide, high = (f"{size:.0f}" for size in (picture.width, picture.height))
+    paper = tag("rect", width=wide, height=high, fill=PAPER)
+    style = tag("style", "text { pointer-events: none }")
+    lines = "\n".join(["", style, paper, *map(_svg_mark, picture.marks), ""])
     return Svg(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
-        f'viewBox="0 0 {size}" font-family="Helvetica, Arial, sans-serif">\n'
-        f"<style>text {{ pointer-events: none }}</style>\n"
-        f'<rect width="{wide}" height="{high}" fill="{PAPER}"/>\n'
-        + "\n".join(map(_svg_mark, picture.marks))
-        + "\n</svg>\n"
-    )
+        tag("svg", Html(lines), xmlns="http://www.w3.org/2000/svg", width=wide, height=high,
+            viewBox=f"0 0 {wide} {high}", font_family="Helvetica, Arial, sans-serif")
+        + "\n"
+    )  # fmt: skip
 
 
-def _svg_mark(mark: Mark) -> str:
-    fade: dict[str, Any] = {} if mark.opacity == 1 else {"opacity": mark.opacity}
-    look: dict[str, Any]
+def _svg_mark(mark: Mark) -> Html:
+    fade = None if mark.opacity == 1 else mark.opacity
     match mark:
         case Line():
-            ends = {"x1": mark.x1, "y1": mark.y1, "x2": mark.x2, "y2": mark.y2}
-            return _tag("line", ends | {"stroke": LINE} | fade)
+            return tag("line", x1=mark.x1, y1=mark.y1, x2=mark.x2, y2=mark.y2, stroke=LINE,
+                       opacity=fade)  # fmt: skip
         case Dot():
-            place = {"cx": mark.x, "cy": mark.y, "r": mark.radius, "fill": mark.fill}
-            return _tag("circle", place | fade)
+            return tag("circle", cx=mark.x, cy=mark.y, r=mark.radius, fill=mark.fill, opacity=fade)
         case Box():
-            look = {"x": mark.x, "y": mark.y, "width": mark.width, "height": mark.height}
-            look |= {"rx": mark.radius, "fill": mark.fill} | fade
-            look |= {"stroke": mark.stroke, "stroke-width": 1.5} if mark.stroke else {}
-            return _tag("rect", look, f"<title>{_xml(mark.title)}</title>" if mark.title else "")
+            inside = [tag("title", mark.title)] if mark.title else []
+            return tag("rect", *inside, x=mark.x, y=mark.y, width=mark.width, height=mark.height,
+                       rx=mark.radius, fill=mark.fill, opacity=fade, stroke=mark.stroke,
+                       stroke_width=1.5 if mark.stroke else None)  # fmt: skip
         case Text():
-            look = {"x": mark.x, "y": mark.y, "font-size": mark.size, "fill": mark.fill} | fade
-            look |= {"font-weight": "bold"} if mark.bold else {}
-            look |= {"text-anchor": "middle"} if mark.centered else {}
-            return _tag("text", look, _xml(mark.text))
-
-
-def _tag(name: str, attributes: dict[str, Any], inside: str = "") -> str:
-    shown = {k: v if isinstance(v, str) else f"{v:.6g}" for k, v in attributes.items()}
-    pairs = " ".join(f'{k}="{v}"' for k, v in shown.items())
-    return f"<{name} {pairs}>{inside}</{name}>" if inside else f"<{name} {pairs}/>"
-
-
-def _xml(text: str) -> str:
-    """Text as XML may hold it: what is no character there becomes the mark of an unknown one."""
-    legal = (c if c >= " " and c not in "\ufffe\uffff" else "\ufffd" for c in text)
-    return escape("".join(legal))
+            return tag("text", mark.text, x=mark.x, y=mark.y, font_size=mark.size, fill=mark.fill,
+                       opacity=fade, font_weight="bold" if mark.bold else None,
+                       text_anchor="middle" if mark.centered else None)  # fmt: skip
 
 
 def save_png(picture: Picture, path: Path) -> None:

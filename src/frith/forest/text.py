@@ -30,14 +30,14 @@ def forest_text(forest: VotingTrees, tree: int | None = None, max_depth: int | N
 
 
 def _tree_lines(forest: VotingTrees, tree: int, deepest: float) -> Iterator[str]:
-    """One line a question or leaf, depth first. A stack, as a file may hold a very deep tree."""
+    """One line for each split or leaf, depth first. Uses a stack, since a file may hold a very deep tree."""
     trees = forest.trees
     below = sum_up(trees, np.ones((len(trees.leaves), 1), dtype=np.int64), forest.domain)
     stack = [(int(trees.roots[tree]), 0, "")]
     while stack:
-        node, depth, question = stack.pop()
-        if question:
-            yield _line(depth - 1, question)
+        node, depth, condition = stack.pop()
+        if condition:
+            yield _line(depth - 1, condition)
         if trees.attribute[node] < 0:
             speaker = int(forest.speakers[trees.nodes[node, 3]])
             yield _line(depth, _answer(forest, node, speaker))
@@ -45,15 +45,15 @@ def _tree_lines(forest: VotingTrees, tree: int, deepest: float) -> Iterator[str]
             yield _line(depth, f"{_answer(forest, node, node)}; {below[node, 0]:,} leaves below")
         else:
             children = list(enumerate(trees.children(node, forest.domain)))
-            stack += [(c, depth + 1, _question(forest, node, b)) for b, c in reversed(children)]
+            stack += [(c, depth + 1, _condition(forest, node, b)) for b, c in reversed(children)]
 
 
 def _line(depth: int, text: str) -> str:
     return "|   " * depth + f"|--- {text}\n"
 
 
-def _question(forest: VotingTrees, node: int, branch: int) -> str:
-    """What holds of the records that go into this branch."""
+def _condition(forest: VotingTrees, node: int, branch: int) -> str:
+    """The condition on records that go into this branch."""
     attribute = forest.domain.attributes[forest.trees.attribute[node]]
     if forest.trees.cut[node] < -1:
         members = forest.trees.members(node)
@@ -75,7 +75,7 @@ def _side(attribute: Numeric, cut: int, is_right: bool) -> str:
 
 
 def _answer(forest: VotingTrees, node: int, speaker: int) -> str:
-    """The label that `speaker` gives the records of `node`, and how much stands behind it."""
+    """The label that `speaker` predicts for the records of `node`, and its support."""
     label, shares = forest.domain.label, forest.node_shares[speaker]
     best = int(shares.argmax())
     says = f"{label.name} = {label.values[best]!r}, confidence {shares[best]:.2f}"

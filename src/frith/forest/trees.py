@@ -27,9 +27,9 @@ _TREE_ARRAYS = ("roots", "attribute", "cut", "first_child")
 class Trees(Rebuilt):
     """The public shape of a forest: nodes of all trees in one row of arrays, none of them writable.
 
-    A node asks about `attribute`. Its children are consecutive from `first_child`: one a value for
+    A node splits on `attribute`. Its children are consecutive from `first_child`: one for each value of
     a categorical attribute (`cut` is -1), two for a numeric one, codes below `cut` on the left. A
-    categorical attribute may also be asked whether its value is in a set: `cut` is then -2 - s, and
+    node may also ask whether a categorical value is in a set: `cut` is then -2 - s, and
     codes in row s of `sets` go left, others right. Children come after their parents. In a leaf
     all three numbers are -1.
     """
@@ -68,7 +68,7 @@ class Trees(Rebuilt):
 
     @functools.cached_property
     def asked(self) -> tuple[int, ...]:
-        """The attributes that occur, ascending."""
+        """The attributes that some node splits on, ascending."""
         return tuple(int(a) for a in np.unique(self.attribute[self.attribute >= 0]))
 
     def children(self, node: int, domain: Domain) -> range:
@@ -86,7 +86,7 @@ class Trees(Rebuilt):
         return np.where(inner, np.where(self.cut < -1, np.int32(2), asked), np.int32(0))
 
     def members(self, node: int) -> NDArray[np.bool_]:
-        """Which codes a node that asks for a set sends left."""
+        """Which codes a split by a set sends left."""
         return self.sets[-2 - self.cut[node]]
 
     def __eq__(self, other: object) -> bool:
@@ -138,7 +138,7 @@ class Trees(Rebuilt):
             raise FormatError("the forest has a tree without a root")
         leaves = self.attribute < 0
         if np.any(self.attribute < -1) or np.any((self.cut != -1) & leaves):
-            raise FormatError("the forest has a leaf that asks; in a leaf all numbers are -1")
+            raise FormatError("the forest has a leaf with a split; in a leaf all numbers are -1")
         if np.any((self.first_child != -1) & leaves):
             raise FormatError("the forest has a leaf with children; in a leaf all numbers are -1")
 
@@ -147,7 +147,7 @@ class Trees(Rebuilt):
         inner = self.attribute >= 0
         asked, cut = self.attribute[inner], self.cut[inner]
         if len(asked) and asked.max() >= len(domain.attributes):
-            raise FormatError("the forest asks about an attribute its domain does not have")
+            raise FormatError("the forest splits on an attribute that its domain does not have")
         sizes = np.array([a.size for a in domain.attributes], dtype=np.int64)[asked]
         numeric = np.array([not isinstance(a, Categorical) for a in domain.attributes])[asked]
         if np.any((cut >= 0) != numeric):
@@ -158,9 +158,9 @@ class Trees(Rebuilt):
             raise FormatError("the forest has a cut that its attribute does not have")
         has_set = cut < -1
         if self.sets.ndim != 2 or np.any(-2 - cut[has_set].astype(np.int64) >= len(self.sets)):
-            raise FormatError("the forest asks for a set that it does not have")
+            raise FormatError("the forest splits by a set that it does not have")
         if np.any(sizes[has_set] > self.sets.shape[1]):
-            raise FormatError("the forest asks for a set that it does not have")
+            raise FormatError("the forest splits by a set that it does not have")
 
     def _check_family(self, domain: Domain) -> None:
         """Children come after their parents, and every node is a root or one node's child."""
@@ -212,7 +212,7 @@ def _read_sets(lists: Any, domain: Domain) -> NDArray[np.bool_]:
     for row, data in zip(sets, lists, strict=True):
         codes = read_integers(data, np.int32, "a set")
         if len(codes) and not 0 <= codes.min() <= codes.max() < width:
-            raise FormatError("the forest asks for a set of values that are none")
+            raise FormatError("the forest has a set of values that no attribute has")
         row[codes] = True
     return sets
 

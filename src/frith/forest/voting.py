@@ -1,4 +1,4 @@
-"""Trees that vote: public structure, released values per node, and what they say about a record."""
+"""Trees that vote: public structure, released values per node, and predictions from them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_SHARE = 1e-12  # no tree can rule a label out
 class VotingTrees:
     """Trees with released values, and the guarantee under which they were released.
 
-    Holds no unreleased number: whoever has the forest may read, print and share all of it.
+    Holds no unreleased number: so all of it may be read, printed and shared.
     `values` are the label counts of every node and `variance` that of the noise on each count of
     a node. The vote says how trees decide together:
 
@@ -38,8 +38,8 @@ class VotingTrees:
     confident  the label of highest share on any path; ties by shares summed over trees (DP-RF)
     product    label shares of the record's leaves, multiplied over trees: each corrects the others
 
-    Where a vote needs shares, a leaf without a positive count speaks with the nearest node above
-    it that has one; with `confident`, the node of highest share on the path speaks.
+    Where a vote needs shares, a leaf without a positive count predicts from the nearest node above
+    it that has one; `confident` predicts from the node of highest share on the path.
     """
 
     domain: Domain
@@ -64,7 +64,7 @@ class VotingTrees:
         return encode_attributes(columns, self.domain, rows, threads=threads or available_threads())
 
     def predict_proba(self, table: Any, threads: int | None = None) -> NDArray[np.float64]:
-        """One row of label probabilities a record, labels in domain order."""
+        """The label probabilities of each record, one row each, labels in domain order."""
         return self.proba_of_codes(self.encode(table, threads), threads)
 
     def predict(self, table: Any, threads: int | None = None) -> NDArray[Any]:
@@ -115,7 +115,7 @@ class VotingTrees:
 
     @functools.cached_property
     def speakers(self) -> NDArray[np.int32]:
-        """The node that speaks for each leaf."""
+        """The node that each leaf predicts from."""
         speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
         if self.vote != "counts":
             confidence = self.node_shares.max(axis=1)
@@ -134,7 +134,7 @@ class VotingTrees:
         if self.vote == "weighted":
             best = shares.argmax(axis=1)[:, None] == np.arange(shares.shape[1])
             shares = np.where(best, shares, 0.0)
-        if self.vote == "product":  # a tree without a positive count on the path says nothing
+        if self.vote == "product":  # a tree without a positive count on the path abstains
             some = shares.sum(axis=1, keepdims=True) > 0
             shares = np.where(some, np.log(np.maximum(shares, _LEAST_SHARE)), 0.0)
         return np.ascontiguousarray(shares)
@@ -144,7 +144,7 @@ class VotingTrees:
         add = _most_confident if self.vote == "confident" else _add_leaves
         add(codes, self.trees.roots, self.trees.nodes, self.trees.sets, self.leaf_values, weights)
         if self.vote == "product":
-            some = weights.any(axis=1, keepdims=True)  # else no tree said anything
+            some = weights.any(axis=1, keepdims=True)  # else every tree abstained
             weights = np.where(some, np.exp(weights - weights.max(axis=1, keepdims=True)), 0.0)
         return weights
 
@@ -158,8 +158,8 @@ class VotingTrees:
             list(pool.map(work, slices))
 
     @functools.cached_property
-    def height(self) -> int:
-        """The most questions on one path."""
+    def max_depth(self) -> int:
+        """The most splits on one path."""
         depth = np.zeros(self.trees.n_nodes, dtype=np.int64)
         for node in np.flatnonzero(self.trees.attribute >= 0):
             children = self.trees.children(int(node), self.domain)
@@ -170,9 +170,9 @@ class VotingTrees:
         """What the forest is, what it promises and where its budget went, in words."""
         trees, domain = self.trees, self.domain
         lines = [
-            f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, height {self.height}, "
+            f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, depth {self.max_depth}, "
             f"{len(trees.leaves):,} leaves; label {domain.label.name!r} with "
-            f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes asked",
+            f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes used",
             str(self.guarantee),
         ]
         noise = float(np.sqrt(np.median(self.variance[trees.leaves])))
@@ -269,7 +269,7 @@ def _most_confident(codes, roots, nodes, sets, leaf_values, out):  # type: ignor
 
 @compiled
 def find_speakers(first_child, widths, confidence, most_confident, speaker):  # type: ignore[no-untyped-def]
-    """Top down: a node speaks for itself if it may, else as its parent does."""
+    """Top down: a node predicts from itself if it may, else from where its parent does."""
     for node in range(len(widths)):
         above = speaker[node]
         least = confidence[above] if most_confident else 0.0
@@ -281,8 +281,8 @@ def find_speakers(first_child, widths, confidence, most_confident, speaker):  # 
 @compiled
 def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
     for i in range(len(weights)):
-        best, most = fallback, 0.0
+        best, largest = fallback, 0.0
         for label in range(weights.shape[1]):
-            if weights[i, label] > most:
-                best, most = label, weights[i, label]
+            if weights[i, label] > largest:
+                best, largest = label, weights[i, label]
         out[i] = best

@@ -88,7 +88,7 @@ def _lock(target: sqlite3.Connection, file: Path) -> tuple[int, str]:
 def _check_nothing_is_lost(
     file: Path, last: tuple[int, str], copy: Path, kept: sqlite3.Connection
 ) -> None:
-    """The last entry of the one must be in the chain of the other, and with it all before it."""
+    """The copy's chain must hold the database's last entry, and thereby all entries before it."""
     entry, hash_of_it = last
     found = kept.execute("SELECT hash FROM entry WHERE id = ?", (entry,)).fetchone()
     if entry == 0 or found == (hash_of_it,):
@@ -97,7 +97,7 @@ def _check_nothing_is_lost(
     lacks = (
         f"has {entry - entries} entries of the ledger that {copy} lacks"
         if found is None
-        else f"has entries of the ledger that {copy} lacks, which went another way"
+        else f"has entries of the ledger that {copy} lacks, with another history"
     )
     raise SourceError(
         f"{file} {lacks}: putting it back would sell their budget again; keep the database, or "

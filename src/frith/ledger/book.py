@@ -1,10 +1,12 @@
-"""The book of accounts: what is written to it, in the transaction of whoever writes.
+"""The book of accounts. The caller owns the transaction that reads or writes it.
 
 Every entry carries the running totals of its account and a hash over itself, a random salt and the
-hash before it, so that an edit, a gap or a reordering shows. The salt stays in the book: whoever is
-shown some entries cannot guess others by trying what would give their hashes. A reservation holds
-an amount until it becomes a charge or is given back; a charge is never given back. Writers first
-lock the head of the chain, so looking and writing are one step, on SQLite and on PostgreSQL.
+hash before it, so that an edit, a gap or a reordering shows. The salt stays in the book, so that
+somebody who is shown some entries cannot guess others by trying texts that give their hashes.
+
+A reservation holds an amount until it becomes a charge or is cancelled; a charge is never cancelled.
+Writers first lock the head of the chain, so looking and writing are one step, on SQLite and on
+PostgreSQL.
 
 An account is for one kind of neighbors: records, or persons with at most m records each. Amounts of
 other neighbors do not add to it and are refused.
@@ -143,9 +145,9 @@ class Book:
         )
 
     def declare(self, name: str, neighbors: str) -> Receipt:
-        """Say for which neighbors an account is that was opened before accounts had any.
+        """Declare the neighbors of an account that was opened before accounts had any.
 
-        The word of whoever keeps the book: that all that was charged to it was for these.
+        The keeper of the book vouches that everything charged so far was for these neighbors.
         """
         self.lock()
         state = self.state(name)
@@ -160,7 +162,7 @@ class Book:
         return self._append(name, EntryKind.BUDGET, None, state.total, purpose)
 
     def set_budget(self, name: str, epsilon: object) -> Receipt:
-        """Another total from now on, for the same delta. What is spent stays spent."""
+        """Set another total for the same delta. What is spent stays spent."""
         self.lock()
         old = self.state(name).budget
         budget = Budget.of(epsilon, old.delta)
@@ -222,7 +224,7 @@ class Book:
     # -- reading -------------------------------------------------------------------------------
 
     def entries(self, *accounts: str, request: str | None = None) -> list[Receipt]:
-        """Oldest first; of some accounts, of one request, or all."""
+        """The entries of some accounts, of one request, or all; oldest first."""
         query = _ENTRIES.order_by(entry.c.id)
         if accounts:
             query = query.where(entry.c.account.in_(accounts))
@@ -231,17 +233,17 @@ class Book:
         return self._receipts(query)
 
     def page(
-        self, most: int, after: int = 0, accounts: Sequence[str] | None = None
+        self, limit: int, after: int = 0, accounts: Sequence[str] | None = None
     ) -> list[Receipt]:
-        """At most so many entries after one, oldest first; of some accounts, or of all."""
-        query = _ENTRIES.where(entry.c.id > after).order_by(entry.c.id).limit(most)
+        """At most `limit` entries after the entry `after`, oldest first; of some accounts, or of all."""
+        query = _ENTRIES.where(entry.c.id > after).order_by(entry.c.id).limit(limit)
         if accounts is not None:
             query = query.where(entry.c.account.in_(accounts))
         return self._receipts(query)
 
-    def latest(self, most: int, before: int | None = None) -> list[Receipt]:
-        """At most so many entries before one, or before the end, newest first."""
-        query = _ENTRIES.order_by(entry.c.id.desc()).limit(most)
+    def latest(self, limit: int, before: int | None = None) -> list[Receipt]:
+        """At most `limit` entries before the entry `before`, or before the end, newest first."""
+        query = _ENTRIES.order_by(entry.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(entry.c.id < before)
         return self._receipts(query)

@@ -26,7 +26,7 @@ from frith.errors import FormatError, FrithError, SourceError
 
 HEAD = "0003"
 """The newest migration."""
-_POOL, _MOST = 5, 20  # connections that are kept, and that are there at once, for each kind
+_KEPT, _OPEN = 5, 20  # connections of each kind that are kept, and that may be open at once
 _RESTED_SECONDS = 1
 _WAIT_SECONDS = 60  # how long a writer waits for other writers
 _NO_DATABASE = "the file is not a database"
@@ -147,8 +147,8 @@ def _make_engine(url: URL, *, writes: bool) -> Engine:
     is_sqlite = url.get_backend_name() == "sqlite"
     engine = create_engine(
         url,
-        pool_size=_POOL,
-        max_overflow=_MOST - _POOL,
+        pool_size=_KEPT,
+        max_overflow=_OPEN - _KEPT,
         hide_parameters=True,
         connect_args={"timeout": _WAIT_SECONDS} if is_sqlite else {},
     )

@@ -76,13 +76,13 @@ class Ledger:
         Parameters
         ----------
         request : the whole budget of a fit
-        purpose : what for, in a line
+        purpose : what the charge is for, in one line
         neighbors : those of the fit's guarantee
 
         Raises
         ------
         OtherNeighbors
-            where the account is for other neighbors: their amounts do not add
+            where the account is for other neighbors, whose amounts do not add
         BudgetExceeded
             where less is left
         """
@@ -91,13 +91,13 @@ class Ledger:
             return book.charge(self.account, amount, purpose, neighbors)
 
     def declare(self, records_per_person: int | None) -> None:
-        """Say for which neighbors an account is that was opened before accounts had any."""
+        """Declare the neighbors of an account that was opened before accounts had any."""
         with self._book(write=True) as book:
             self._state(book)
             book.declare(self.account, neighbors_of(records_per_person))
 
     def set_budget(self, epsilon: object) -> None:
-        """Another total, for the same delta; the change is an entry of its own."""
+        """Set another total for the same delta; the change is an entry of its own."""
         with self._book(write=True) as book:
             self._state(book)
             book.set_budget(self.account, epsilon)
@@ -177,12 +177,12 @@ def _listed(accounts: list[str]) -> str:
 
 
 def _database(place: str | Path) -> Database:
-    """The database of a ledger; a path is the one that it is now, wherever one goes later."""
+    """The database of a ledger. A relative path is resolved now, so that a later chdir changes nothing."""
     is_url = isinstance(place, str) and "://" in place
     return _opened(str(place) if is_url else str(Path(place).absolute()), os.getpid())
 
 
 @functools.lru_cache(maxsize=64)
 def _opened(place: str, process: int) -> Database:
-    """Connections are kept a process: they do not survive a fork."""
+    """Connections are kept for each process: they do not survive a fork."""
     return Database(place)

@@ -56,11 +56,12 @@ class State:
 
 
 def _option(neighbors: str) -> str:
-    """How a command says for which neighbors a ledger is."""
-    most = records_per_person(neighbors)
-    return "" if most is None else f" --records-per-person {most}"
+    """How a command says which neighbors a ledger is for."""
+    records = records_per_person(neighbors)
+    return "" if records is None else f" --records-per-person {records}"
 
 
 def _argument(neighbors: str) -> str:
-    most = records_per_person(neighbors)
-    return "" if most is None else f", records_per_person={most}"
+    """How a call of `Ledger.create` says it."""
+    records = records_per_person(neighbors)
+    return "" if records is None else f", records_per_person={records}"

@@ -1,4 +1,4 @@
-"""A walk along the whole chain: what was changed, and which charges deserve a second look."""
+"""A walk along the whole chain: which entries were changed, and which charges to look at again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Walk:
         self._steps: dict[tuple[str, str], EntryKind] = {}
 
     def step(self, e: Receipt, salt: str) -> Iterator[str]:
-        """The problems of the next entry; past a gap or an edit nothing is said of the sums."""
+        """The problems of the next entry. After a gap or an edit, sums are no longer checked."""
         fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
         if e.id != self.entries + 1:
             yield f"entry {self.entries + 1} is missing"
@@ -78,7 +78,7 @@ class Walk:
             yield from self._misspent(e)
 
     def _neighbors(self, e: Receipt) -> Iterator[str]:
-        """An account is opened or declared once; what sets its budget says nothing of neighbors."""
+        """Neighbors are written when an account is opened or declared, once; setting a budget names none."""
         said = neighbors_in(e)
         if said and self.neighbors.setdefault(e.account, said) != said:
             yield f"entry {e.id}: other neighbors than those of {e.account!r}"
@@ -112,6 +112,6 @@ def undeclared(name: str) -> str:
 def _outside(e: Receipt) -> str:
     return (
         f"entry {e.id}: a charge of {e.unit} {readable(e.amount)} to {e.account!r} "
-        f"({e.purpose}), which is outside the window of amounts that frith keeps today; what was "
-        "released for it may have told more than was charged"
+        f"({e.purpose}), which is outside the window of amounts that frith accepts today; its "
+        "release may have revealed more than was charged"
     )

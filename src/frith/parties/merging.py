@@ -43,7 +43,7 @@ class MergeError(FrithError, ValueError):
 
 @dataclass(frozen=True)
 class Merged:
-    """Whose answer merged counts are."""
+    """The domain and the guarantee of merged counts."""
 
     domain: Domain
     guarantee: Guarantee
@@ -90,7 +90,7 @@ def join(forests: Mapping[str, Forest]) -> Forest:
 
 
 def add_up(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Whole numbers added up, whatever their order."""
+    """The sum of the counts."""
     return np.asarray(np.sum(counts, axis=0, dtype=np.int64))
 
 
@@ -110,7 +110,7 @@ def _check(structure: Structure, releases: Sequence[PartyRelease]) -> None:
         if r.structure != structure.hash:
             raise MergeError(f"the release of {r.party} is of another structure")
         if r.values.shape != shape or not r.variance >= 0:
-            raise MergeError(f"the release of {r.party} has not a count for every leaf and label")
+            raise MergeError(f"the release of {r.party} lacks a count for some leaf and label")
 
 
 def _by_party(releases: Sequence[PartyRelease]) -> list[Guarantee]:
@@ -145,7 +145,7 @@ def _who(guarantee: Guarantee) -> str:
 
 
 def _union(domains: Mapping[str, Domain]) -> Domain:
-    """All attributes, in the order of the parties; whoever shares one must agree on it."""
+    """All attributes, in the order of the parties; parties that share one must declare it alike."""
     name, first = next(iter(domains.items()))
     attributes: dict[str, Attribute] = {}
     for party, domain in domains.items():

@@ -44,7 +44,7 @@ _FIELDS = {
 
 
 def question_to_json(kernel: Question) -> dict[str, Any]:
-    """A kernel in plain words; only counts of records, leaves and levels travel."""
+    """A kernel as JSON; only counts of records, leaves and levels travel."""
     if isinstance(kernel, RecordCount):
         return {"kind": "records"}
     if isinstance(kernel, LeafCounts):
@@ -58,12 +58,12 @@ def question_to_json(kernel: Question) -> dict[str, Any]:
     )
 
 
-def question_from_json(data: Any, domain: Domain, most_cells: int = MAX_CELLS) -> Question:
+def question_from_json(data: Any, domain: Domain, max_cells: int = MAX_CELLS) -> Question:
     """The strict reader: a question over this domain, measured; `FormatError` or `QuestionError`."""
     question = _read(data, domain)
     check_question(question, domain, "a question from outside")
-    if (cells := math.prod(base_of(question).shape)) > most_cells:
-        raise TooManyCells(f"the question has {cells:,} cells, and at most {most_cells:,} travel")
+    if (cells := math.prod(base_of(question).shape)) > max_cells:
+        raise TooManyCells(f"the question has {cells:,} cells, and at most {max_cells:,} travel")
     check_measured(question, domain)
     return question
 
@@ -103,7 +103,7 @@ def _level_from_json(data: Any, trees: Trees, domain: Domain) -> SplitCounts:
     for row, asked in zip(asks, lists, strict=True):
         attributes = read_integers(asked, np.int64, "asks")
         if len(attributes) and not 0 <= attributes.min() <= attributes.max() < len(row):
-            raise FormatError("a level asks about an attribute that the domain does not have")
+            raise FormatError("a level splits on an attribute that the domain does not have")
         row[attributes] = True
     if type(data["cuts"]) is not list:
         raise FormatError("a level has a list of cuts for every attribute")

@@ -1,4 +1,4 @@
-"""What one party lets out: noisy counts of the leaves of a shared structure."""
+"""What one party releases: noisy counts of the leaves of a shared structure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMAT = "frith-release/1"
 
 @dataclass(frozen=True, eq=False)
 class PartyRelease:
-    """Noisy leaf counts of one party, with its guarantee, and named so that none is added twice."""
+    """Noisy leaf counts of one party, with its guarantee, and an id so that none is added twice."""
 
     party: str
     structure: str
@@ -149,7 +149,7 @@ def release_of(
 
 def _check_name(party: str) -> None:
     if not party.strip():
-        raise ValueError("a party has a name")
+        raise ValueError("a party needs a name; pass one that the other parties know")
 
 
 def _counts(lists: Any) -> NDArray[np.int64]:

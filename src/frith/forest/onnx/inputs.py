@@ -124,7 +124,7 @@ def _measured_codes(graph: Graph, attributes: list[Any], names: dict[str, str]) 
 
 
 def _halves(counts: list[int]) -> NDArray[np.int64]:
-    """The strides of a binary search among so many edges, one row a step."""
+    """The strides of a binary search among `edges` edges, one row for each step."""
     left, rows = np.array(counts), []
     while left.any():
         rows.append((left + 1) // 2)

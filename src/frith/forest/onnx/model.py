@@ -80,7 +80,7 @@ def _find_leaves(
             branch = body.op("Where", is_set, asked, branch)
         return [body.op("Add", body.op("GatherElements", first, node), branch)]
 
-    (node,) = graph.repeat(forest.height, [start], step)
+    (node,) = graph.repeat(forest.max_depth, [start], step)
     number = trees.nodes[:, 3].astype(np.int64)
     leaves = graph.op("GatherElements", number, node)
     return graph.op("Reshape", leaves, shape, allowzero=1)  # there may be no records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from frith.forest.report.markup import Html, join, tag
+from frith.forest.markup import Html, join, tag
 from frith.forest.report.trial import Bin
 from frith.privacy.guarantee import AnsweredQuestion
 

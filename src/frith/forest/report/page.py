@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
+from frith.forest.markup import Html, join, page, table, tag
 from frith.forest.nodes import percent, plus_minus, printable
 from frith.forest.report.charts import bars, calibration, waterfall
-from frith.forest.report.markup import Html, join, table, tag
 from frith.forest.report.trial import Trial, label_names, try_forest
 from frith.privacy.promise import amounts, promise
 
@@ -18,8 +18,8 @@ _RULES, _TREES, _ATTRIBUTES = 25, 3, 30
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _CLEAR = 2.0  # standard errors of noise from which a leaf's support is clear
 _TOGETHER = (
-    " A rule speaks for its own tree alone. A prediction multiplies the label shares of all trees, each "
-    "correcting the others, so it may be surer than any one rule, or say something else."
+    " A rule describes its own tree only. A prediction multiplies the label shares of all trees, each "
+    "correcting the others, so it may be more certain than any single rule, or differ from it."
 )
 
 _STYLE = """
@@ -57,7 +57,7 @@ td, th { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
 
 
 def write_report(forest: Forest, path: str | Path, data: Any = None) -> None:
-    """Write the report of a forest; `data` is a table of one's own to test it on."""
+    """Write the report of a forest; `data` is a table of your own to test it on."""
     Path(path).write_text(make_report(forest, data), encoding="utf-8")
 
 
@@ -71,20 +71,16 @@ def make_report(forest: Forest, data: Any = None) -> str:
     parts = [_head(forest, title), _spending(forest)]
     parts += [] if result is None else [_tested(forest, result)]
     parts += [_importances(forest), _rules(forest), _pictures(forest), _elsewhere(forest)]
-    body = tag("body", tag("main", *parts))
-    top = tag("head", Html('<meta charset="utf-8">'),
-              Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-              tag("title", title), tag("style", Html(_STYLE)))  # fmt: skip
-    return "<!doctype html>\n" + tag("html", top, body, lang="en") + "\n"
+    return page(title, _STYLE, *parts)
 
 
 def _head(forest: Forest, title: str) -> Html:
     claim, trees = forest.guarantee, forest.trees
     kind = "promise" if claim.holds else "promise none"
     facts = [
-        f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, height {forest.height}, "
+        f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, depth {forest.max_depth}, "
         f"{len(trees.leaves):,} leaves",
-        f"{len(trees.asked)} of {len(forest.domain.attributes)} attributes asked",
+        f"{len(trees.asked)} of {len(forest.domain.attributes)} attributes used",
     ]
     head = [tag("h1", title), tag("p", "; ".join(facts), class_="dim")]
     claimed = amounts(claim.epsilon, claim.delta) if claim.holds else "no guarantee"
