@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import dct
 
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
@@ -231,10 +232,7 @@ def _values(size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 def _waves(size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The cosine transform, its rows waves and the first one constant; and the band of each."""
-    k = np.arange(size)[:, None]
-    waves = np.cos(np.pi * k * (2 * np.arange(size) + 1) / (2 * size)) * np.sqrt(2 / size)
-    waves[0] /= np.sqrt(2)
-    return np.asarray(waves), _bands(size)
+    return dct(np.eye(size), axis=0, norm="ortho"), _bands(size)
 
 
 def _bands(size: int) -> NDArray[np.int64]:

@@ -14,12 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit, softmax
 
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
 from frith.growing.boosting import CHOICES, blocks_of, step_shares
 from frith.growing.oblivious import ObliviousTree, ask_once
-from frith.growing.parts import Part, softmax
+from frith.growing.parts import Part
 from frith.growing.posterior import cell_values
 from frith.kernels import LeafCounts, SignsChoice
 from frith.kernels.gradients import POINT, UNIT, ScoreColumn
@@ -96,12 +97,12 @@ class VectorBoosting:
             LeafCounts(tree.trees(), self.layout.domain), share, "labels in the first tree"
         )
         size = np.maximum(counts.values.sum(axis=1), self._least(tree))
-        shares = softmax(steps)
+        shares = softmax(steps, axis=1)
         values = np.zeros_like(steps)
         for k, p in enumerate(shares.T):
             values[:, k] = cell_values(
                 counts.values[:, k] - size * p, size * p * (1 - p), counts.variance, tree.signs,
-                np.log(p / (1 - p)),
+                logit(p),
             )  # fmt: skip
         return values, size.astype(np.float64), counts.variance
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 
 _VARIANCES = (0.01, 0.04, 0.15, 0.5, 1.5)
 _INTERACTIONS = (0.1, 0.5)
@@ -32,12 +33,12 @@ def cell_values(
     prior = _averaged_prior(gradient, curvature, variance, signs)
     if start is None:
         return np.clip(_mean(prior, gradient, curvature, variance), -_LARGEST, _LARGEST)
-    p = _sigmoid(start)
+    p = expit(start)
     size = curvature / (p * (1 - p))
     positive = gradient + size * p
     values = np.zeros(len(gradient))
     for _ in range(_NEWTON_STEPS):
-        p = _sigmoid(start + values)
+        p = expit(start + values)
         here = size * p * (1 - p) + 1e-3
         mean = _mean(prior, positive - size * p + here * values, here, variance)
         values = (values + np.clip(mean, -_LARGEST, _LARGEST)) / 2
@@ -57,8 +58,7 @@ def _averaged_prior(
         spread = _spread(prior, curvature, variance)
         fit = gradient @ np.linalg.solve(spread, gradient)
         evidence.append(-0.5 * (np.linalg.slogdet(spread)[1] + fit))
-    weights = np.exp(np.array(evidence) - max(evidence))
-    return np.tensordot(weights / weights.sum(), np.array(priors), axes=1)
+    return np.tensordot(softmax(evidence), np.array(priors), axes=1)
 
 
 def _covariance(signs: NDArray[np.int64], v: float, r: float) -> NDArray[np.float64]:
@@ -84,7 +84,3 @@ def _mean(
 ) -> NDArray[np.float64]:
     solved = np.linalg.solve(_spread(prior, curvature, variance), gradient)
     return np.asarray(prior @ (curvature * solved))
-
-
-def _sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-z)))
