@@ -40,24 +40,33 @@ class ForestClassifier(PrivateForestClassifier):
 
     Parameters
     ----------
-    domain : Domain or path of a domain file
-        What is public about the table. Without one it is learned from the data, with a
-        `PrivacyLeakWarning`.
-    epsilon, delta : the budget of a fit, read exactly as written
-        With delta = 0 the guarantee is pure. With delta > 0 Gaussian noise is used under zCDP where
-        it allows more, and a pure guarantee of the same epsilon given where it does not (if the
-        domain declares the number of records and no ledger is charged). `float("inf")` is the
-        exact limit.
-    size_share : share of the budget for a noisy number of records, if the domain declares none
-    ledger : path of a ledger file that every fit is charged to
-    n_jobs : threads; None for all cores
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee. Above 0 Gaussian noise is used under zCDP where it allows more;
+        where it does not, a pure guarantee of the same epsilon is given (if the domain declares the
+        number of records and no ledger is charged).
+    size_share : float, str or Fraction, default=0.02
+        The share of the budget for a noisy number of records. Spent only if the domain does not
+        declare that number.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
 
     Attributes
     ----------
-    forest_ : the released Forest, with its guarantee; `forest_.describe()` lists every question
-        that was asked of the records, and its share of the budget
-    classes_ : the labels, sorted
-    receipt_ : the ledger's receipt, or None
+    forest_ : Forest
+        What was released, with its guarantee. `forest_.describe()` lists every question that was
+        asked of the records, and its share of the budget.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
 
     Privacy
     -------

@@ -17,10 +17,10 @@ from frith.growing.pruning import collapse, reliable_nodes
 from frith.growing.random_trees import grow_supported_trees
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share
-from frith.learners.structured import Answered, StructureFirstClassifier, forest_of_leaves
+from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_of_leaves
 
 
-class SignalForestClassifier(StructureFirstClassifier):
+class SignalForestClassifier(PublicTreesClassifier):
     """Random trees as deep as signal outweighs noise, each record judged by the surest node (DP-RF).
 
     No parameter is needed but epsilon: the least support theta of a node (eq. 5) and the number of
@@ -28,15 +28,40 @@ class SignalForestClassifier(StructureFirstClassifier):
 
     Parameters
     ----------
-    domain, epsilon, delta, ledger, n_jobs : as in every learner
-    size_share : share for a noisy number of records, where the domain does not declare it
-    random_state : seeds the public tree shapes and nothing else
-    as_published : the paper's own form, which uses the exact number of records uncharged
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    size_share : float, str or Fraction, default=0.05
+        The share of the budget for a noisy number of records. Spent only if the domain does not
+        declare that number.
+    random_state : int, RandomState or None, default=None
+        Seeds the public shapes of the trees. Noise has no seed.
+    as_published : bool, default=False
+        Learn as the paper does, from the exact number of records, free of charge. No guarantee holds
+        then.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
 
     Attributes
     ----------
-    tau_ : the number of trees
-    theta_ : the least estimated support of a node that is split
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
+    tau_ : int
+        The number of trees.
+    theta_ : float
+        The least estimated support of a node that is split.
 
     Privacy
     -------

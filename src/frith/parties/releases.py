@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from frith.curator import RECORDS_ARE_PUBLIC, Curator, Progress, Release
 from frith.engines import Engine, open_table
 from frith.errors import FormatError, FrithError
-from frith.learners.structured import count_leaves
+from frith.learners.public_trees import count_leaves
 from frith.ledger import Ledger, Receipt
 from frith.parties.structure import Structure, hash_of, read_json, write_json
 from frith.privacy.budget import Budget

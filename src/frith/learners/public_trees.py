@@ -29,7 +29,7 @@ class Answered(Protocol):
     def guarantee(self) -> Guarantee: ...
 
 
-class StructureFirstClassifier(PrivateForestClassifier):
+class PublicTreesClassifier(PrivateForestClassifier):
     """Structure from public facts, one question about the leaves, the rest is post-processing."""
 
     @abstractmethod
