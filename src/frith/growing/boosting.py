@@ -31,7 +31,7 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 
 CHOICES = Fraction(7, 10)
 """The share of the budget for choices; the rest is for the cells."""
-MOST_STEPS = 64
+MAX_STEPS = 64
 LIMIT_STEPS = 400
 """Without noise, steps cost time alone."""
 CELL_QUESTIONS = 6
@@ -55,7 +55,7 @@ def plan(room: float) -> tuple[int, float, bool]:
         return 3, 1.2, False
     if room < 12.65:
         return 2 * int(5 / 7 * room) + 1, 1.5, False
-    steps = LIMIT_STEPS if math.isinf(room) else min(MOST_STEPS, round(room))
+    steps = LIMIT_STEPS if math.isinf(room) else min(MAX_STEPS, round(room))
     return steps, 1.2, True
 
 

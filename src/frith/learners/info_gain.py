@@ -160,7 +160,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
             raise ValueError(
                 f"max_features must be over 0 and at most 1, and is {self.max_features!r}"
             )
-        most = max(1, round(part * k))
+        n_features = max(1, round(part * k))
         rng = structure_rng(self.random_state)
         order = np.array([rng.permutation(k) for _ in range(grower.n_trees)])
-        return order < most
+        return order < n_features

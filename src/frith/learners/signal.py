@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from frith.curator import CuratorLike, Release
-from frith.domain import Domain
 from frith.forest import Forest
 from frith.forest.trees import Trees
-from frith.growing.pruning import collapse, reliable_nodes
+from frith.growing.pruning import prune_unreliable
 from frith.growing.random_trees import grow_supported_trees
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share
@@ -110,7 +108,7 @@ class SignalForestClassifier(PublicTreesClassifier):
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
         """The surest node of a path speaks (4.6, 4.7), once the unreliable ones are pruned."""
         forest = forest_of_leaves(answered, trees, leaves, vote="confident")
-        return _prune(forest, leaf_noise=math.sqrt(leaves.variance))
+        return prune_unreliable(forest, leaf_noise=math.sqrt(leaves.variance))
 
 
 def least_support(curator: CuratorLike, tau: int) -> float:
@@ -118,9 +116,9 @@ def least_support(curator: CuratorLike, tau: int) -> float:
     if curator.is_exact:
         return 0.0
     amount = float(curator.remaining_share * curator.budget.total)
-    is_rho, most = curator.budget.unit == "rho", curator.records_per_unit
-    noise = most * (np.sqrt(tau / (2 * amount)) if is_rho else np.sqrt(2) * tau / amount)
-    return float(curator.domain.n_labels * noise)
+    is_rho = curator.budget.unit == "rho"
+    noise = np.sqrt(tau / (2 * amount)) if is_rho else np.sqrt(2) * tau / amount
+    return float(curator.domain.n_labels * (curator.records_per_unit * noise))
 
 
 def number_of_trees(curator: CuratorLike, n: int) -> int:
@@ -129,24 +127,3 @@ def number_of_trees(curator: CuratorLike, n: int) -> int:
     limit = n / float(Fraction(sum(useful), len(useful))) ** 2
     fitting = [t for t in range(1, len(useful) + 1) if least_support(curator, t) < limit]
     return max(fitting, default=1)
-
-
-def _prune(forest: Forest, leaf_noise: float) -> Forest:
-    """Empty the unreliable nodes, and cut off splits without a reliable child."""
-    trees = forest.trees
-    reliable = reliable_nodes(trees, forest.domain, forest.values, leaf_noise)
-    live = np.array(
-        [
-            bool(reliable[_below(trees, node, forest.domain)].any())
-            if trees.attribute[node] >= 0
-            else False
-            for node in range(trees.n_nodes)
-        ]
-    )
-    emptied = replace(forest, values=np.where(reliable[:, None], forest.values, 0))
-    return collapse(emptied, live)
-
-
-def _below(trees: Any, node: int, domain: Domain) -> slice:
-    children = trees.children(node, domain)
-    return slice(children.start, children.stop)
