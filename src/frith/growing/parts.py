@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
+from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
@@ -22,8 +22,8 @@ class Part:
     """
 
     tree: Trees
-    scores: NDArray[np.float64]
-    support: NDArray[np.float64]
+    scores: Floats
+    support: Floats
     variance: float
 
 

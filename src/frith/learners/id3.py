@@ -15,11 +15,11 @@ from frith.growing.gain import information_gain
 from frith.growing.grower import Grower
 from frith.growing.pruning import collapse, splits_that_lower_errors
 from frith.growing.table_tree import TableTree
-from frith.kernels import LeafCounts, NodeSizes, NodeSplits
+from frith.kernels import NodeSizes, NodeSplits
 from frith.kernels.criteria import MAX_CAP, criterion
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import one_of, whole
-from frith.learners.public_trees import forest_of_leaves
+from frith.learners.public_trees import count_leaves, forest_of_leaves
 
 
 class ID3Classifier(PrivateForestClassifier):
@@ -139,9 +139,7 @@ class ID3Classifier(PrivateForestClassifier):
             )
             open_nodes = grower.split_all(open_nodes, places, picks)
         trees = grower.trees()
-        leaves = curator.noisy_counts(
-            LeafCounts(trees, curator.domain), share, "labels in the leaves"
-        )
+        leaves = count_leaves(curator, trees, share)
         forest = forest_of_leaves(curator, trees, leaves, vote="shares")
         if not self.prune:
             return forest

@@ -11,11 +11,11 @@ from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.growing.grower import Grower
 from frith.growing.random_trees import floor_log
-from frith.kernels import LeafCounts, NodeSplits
+from frith.kernels import NodeSplits
 from frith.kernels.criteria import criterion
 from frith.learners.base import PrivateForestClassifier, structure_rng
 from frith.learners.parameters import share, whole
-from frith.learners.public_trees import forest_of_leaves
+from frith.learners.public_trees import count_leaves, forest_of_leaves
 
 
 class InfoGainForestClassifier(PrivateForestClassifier):
@@ -133,10 +133,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
             )
             open_nodes = grower.split_all(open_nodes, places, picks)
         trees = grower.trees()
-        leaves = curator.noisy_counts(
-            LeafCounts(trees, curator.domain), curator.remaining_share, "labels in the leaves"
-        )
-        return forest_of_leaves(curator, trees, leaves, vote="shares")
+        return forest_of_leaves(curator, trees, count_leaves(curator, trees), vote="shares")
 
     def _shape(self, curator: CuratorLike, n: int) -> tuple[int, int]:
         """Number and depth of trees: as asked, else from public facts alone."""

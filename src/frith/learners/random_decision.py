@@ -11,12 +11,7 @@ from frith.growing.pruning import prune_empty
 from frith.growing.random_trees import grow_random_trees, random_tree_depth
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
-from frith.learners.public_trees import (
-    Answered,
-    PublicTreesClassifier,
-    count_leaves,
-    forest_of_leaves,
-)
+from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_of_leaves
 
 
 class RandomDecisionForestClassifier(PublicTreesClassifier):
@@ -170,10 +165,6 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
         curator = self._open_curator(self._open(X, y, classes=classes), budget, "fit")
         self._keep(self.learn(curator), curator)
         return self
-
-    def count(self, curator: CuratorLike, trees: Trees) -> Forest:
-        """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
-        return self.finish(curator, trees, count_leaves(curator, trees))
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""
