@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+Floats = NDArray[np.float64]
+
 
 def frozen(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     """A read-only copy in its own bytes, so that no view of it can be made writable again."""

@@ -54,7 +54,7 @@ def test_parameters_of_a_learner_are_set_by_name(files):
         "prune=false",
     )
     assert done.exit_code == 0, done.output
-    assert Forest.load(files / "forest.json").height == 2
+    assert Forest.load(files / "forest.json").max_depth == 2
 
 
 @pytest.mark.parametrize("setting", ["colour=red", "prune"])

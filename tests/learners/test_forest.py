@@ -22,7 +22,7 @@ from frith import (
 )
 from frith.audit.replay import arbitrary_releases, replay
 from frith.growing import boosting
-from frith.growing.boosting import LIMIT_STEPS, MOST_STEPS, blocks_of, plan, step_shares
+from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, blocks_of, plan, step_shares
 from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
 
@@ -45,7 +45,7 @@ def test_little_room_buys_few_steps_and_no_cells():
         assert steps % 2 == 1
         assert not has_cells
     assert plan(13) == (13, 1.2, True)
-    assert plan(1e9)[0] == MOST_STEPS
+    assert plan(1e9)[0] == MAX_STEPS
     assert plan(math.inf)[0] == boosting.LIMIT_STEPS
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from frith import Budget, BudgetExceeded, Forest, Ledger, RandomDecisionForestClassifier, open_table
 from frith.errors import FormatError
 from frith.forest.trees import Trees
-from frith.learners.structured import count_leaves
+from frith.learners.public_trees import count_leaves
 from frith.parties import MergeError, PartyRelease, Structure, join, make_structure, merge, release
 from frith.parties.shared_structure import LEARNERS
 from frith.privacy import DiscreteLaplace, Guarantee

@@ -13,7 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import dct
 
+from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
 from frith.growing.builder import TreeBuilder, single_leaf
@@ -85,11 +87,7 @@ class AdditiveTables:
         return chosen
 
     def _temperature(
-        self,
-        asked: list[int],
-        shares: NDArray[np.float64],
-        effects: list[NDArray[np.float64]],
-        share: Fraction,
+        self, asked: list[int], shares: Floats, effects: list[Floats], share: Fraction
     ) -> float:
         scores = np.zeros((self.layout.n_bins, len(shares)), dtype=np.int64)
         for a, effect in zip(asked, effects, strict=True):
@@ -102,9 +100,9 @@ class AdditiveTables:
     def _parts(
         self,
         asked: list[int],
-        shares: NDArray[np.float64],
-        effects: list[NDArray[np.float64]],
-        sizes: list[NDArray[np.float64]],
+        shares: Floats,
+        effects: list[Floats],
+        sizes: list[Floats],
         variance: float,
     ) -> list[Part]:
         """A leaf with the label shares, and a tree for each attribute that corrects them."""
@@ -141,9 +139,7 @@ def bin_tree(layout: Layout, attribute: int) -> tuple[Trees, NDArray[np.int64]]:
 # -- post-processing: what the noise lets be seen ------------------------------------------------
 
 
-def label_shares(
-    tables: list[NDArray[np.float64]], variance: float, n_records: int
-) -> NDArray[np.float64]:
+def label_shares(tables: list[Floats], variance: float, n_records: int) -> Floats:
     """All tables have the same label totals; their inverse-variance mean, shrunk to equal shares."""
     n_labels = tables[0].shape[1]
     weights = np.array([1 / len(t) for t in tables])
@@ -156,12 +152,8 @@ def label_shares(
 
 
 def shrunk_effects(
-    tables: list[NDArray[np.float64]],
-    ordered: list[bool],
-    shares: NDArray[np.float64],
-    variance: float,
-    n_records: int,
-) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+    tables: list[Floats], ordered: list[bool], shares: Floats, variance: float, n_records: int
+) -> tuple[list[Floats], list[Floats]]:
     """How each value favors each label, as centered log ratios; and how many records it has.
 
     What a table holds beyond independence is taken apart by frequency along an ordered attribute,
@@ -206,12 +198,8 @@ def shrunk_effects(
 
 
 def _shrunk_sizes(
-    sizes: NDArray[np.float64],
-    basis: NDArray[np.float64],
-    band: NDArray[np.int64],
-    variance: float,
-    n_records: int,
-) -> NDArray[np.float64]:
+    sizes: Floats, basis: Floats, band: NDArray[np.int64], variance: float, n_records: int
+) -> Floats:
     """The records of each value: towards equal sizes, band by band, as far as noise explains them."""
     mean = n_records / len(sizes)
     waves = basis @ (sizes - mean)
@@ -224,17 +212,14 @@ def _shrunk_sizes(
     return np.asarray(shrunk / shrunk.sum() * n_records)
 
 
-def _values(size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _values(size: int) -> tuple[Floats, NDArray[np.int64]]:
     """Without an order, each value stands for itself."""
     return np.eye(size), np.full(size, _EVERY_VALUE)
 
 
-def _waves(size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _waves(size: int) -> tuple[Floats, NDArray[np.int64]]:
     """The cosine transform, its rows waves and the first one constant; and the band of each."""
-    k = np.arange(size)[:, None]
-    waves = np.cos(np.pi * k * (2 * np.arange(size) + 1) / (2 * size)) * np.sqrt(2 / size)
-    waves[0] /= np.sqrt(2)
-    return np.asarray(waves), _bands(size)
+    return dct(np.eye(size), axis=0, norm="ortho"), _bands(size)
 
 
 def _bands(size: int) -> NDArray[np.int64]:

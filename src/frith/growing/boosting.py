@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
 from frith.growing.oblivious import ObliviousTree, ask_once
@@ -31,7 +32,7 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 
 CHOICES = Fraction(7, 10)
 """The share of the budget for choices; the rest is for the cells."""
-MOST_STEPS = 64
+MAX_STEPS = 64
 LIMIT_STEPS = 400
 """Without noise, steps cost time alone."""
 CELL_QUESTIONS = 6
@@ -55,7 +56,7 @@ def plan(room: float) -> tuple[int, float, bool]:
         return 3, 1.2, False
     if room < 12.65:
         return 2 * int(5 / 7 * room) + 1, 1.5, False
-    steps = LIMIT_STEPS if math.isinf(room) else min(MOST_STEPS, round(room))
+    steps = LIMIT_STEPS if math.isinf(room) else min(MAX_STEPS, round(room))
     return steps, 1.2, True
 
 
@@ -131,9 +132,7 @@ class SignBoosting:
         self.curator.derive(self.column)
         self.reach += int(np.abs(values).max())
 
-    def _count_cells(
-        self, tree: ObliviousTree, signed: NDArray[np.float64], share: Fraction
-    ) -> None:
+    def _count_cells(self, tree: ObliviousTree, signed: Floats, share: Fraction) -> None:
         made, signs = tree.trees(), tree.signs
         number = len(self.parts) + 1
         sums = self.curator.noisy_counts(
@@ -149,18 +148,12 @@ class SignBoosting:
         self._push(made, fixed)
         self._keep(made, steps + fixed / POINT, 4 * curvature, 16 * variance)
 
-    def _guess_cells(self, tree: ObliviousTree, signed: NDArray[np.float64]) -> None:
+    def _guess_cells(self, tree: ObliviousTree, signed: Floats) -> None:
         """Without sums the steps speak alone, and supports are equal and as uncertain as large."""
         support = np.full(len(tree.leaves), self.n_records / len(tree.leaves))
         self._keep(tree.trees(), tree.signs @ signed, support, float(support[0] ** 2))
 
-    def _keep(
-        self,
-        tree: Trees,
-        scores: NDArray[np.float64],
-        support: NDArray[np.float64],
-        variance: float,
-    ) -> None:
+    def _keep(self, tree: Trees, scores: Floats, support: Floats, variance: float) -> None:
         """The log-odds of the second label, as scores of both; each has half of the support."""
         both = np.column_stack([-scores / 2, scores / 2])
         self.parts.append(Part(tree, both, support, variance / 4))

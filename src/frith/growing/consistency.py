@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Floats
 from frith._jit import compiled
 from frith.domain import Domain
 from frith.forest.trees import Trees
 
 
 def make_consistent(
-    trees: Trees, domain: Domain, values: NDArray, variance: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    trees: Trees, domain: Domain, values: NDArray, variance: Floats
+) -> tuple[Floats, Floats]:
     """The counts nearest to the released ones, in units of their noise, that add up.
 
     Returns them with the variance of what noise is left. An infinite variance marks a node that

@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Floats
 from frith.kernels.layout import Layout
 
 
-def information_gain(tables: NDArray, layout: Layout) -> NDArray[np.float64]:
+def information_gain(tables: NDArray, layout: Layout) -> Floats:
     """The gain of every candidate at every node, in bits a record; negative counts are zero."""
     return _gains(tables, layout)[0]
 
 
-def gain_ratio(tables: NDArray, layout: Layout) -> NDArray[np.float64]:
+def gain_ratio(tables: NDArray, layout: Layout) -> Floats:
     """Gain over the entropy of the split itself (C4.5); zero where a split parts nothing."""
     gain, split = _gains(tables, layout)
     return np.where(split > 1e-12, gain / np.maximum(split, 1e-12), 0.0)
 
 
-def _gains(tables: NDArray, layout: Layout) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _gains(tables: NDArray, layout: Layout) -> tuple[Floats, Floats]:
     tables = np.maximum(tables, 0).astype(np.float64)
     gain = np.zeros((len(tables), layout.n_candidates))
     split = np.zeros_like(gain)
@@ -41,10 +42,10 @@ def _gains(tables: NDArray, layout: Layout) -> tuple[NDArray[np.float64], NDArra
     return gain, split
 
 
-def _bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bits(counts: Floats) -> Floats:
     """n times the entropy of each row: phi(n) - sum phi(x) with phi(t) = t log2 t."""
     return _phi(counts.sum(axis=-1)) - _phi(counts).sum(axis=-1)
 
 
-def _phi(t: NDArray[np.float64]) -> NDArray[np.float64]:
+def _phi(t: Floats) -> Floats:
     return t * np.log2(np.maximum(t, 1e-300))

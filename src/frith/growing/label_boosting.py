@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import logit, softmax
 
+from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
 from frith.growing.boosting import CHOICES, blocks_of, step_shares
 from frith.growing.oblivious import ObliviousTree, ask_once
-from frith.growing.parts import Part, softmax
+from frith.growing.parts import Part
 from frith.growing.posterior import cell_values
 from frith.kernels import LeafCounts, SignsChoice
 from frith.kernels.gradients import POINT, UNIT, ScoreColumn
@@ -73,15 +74,13 @@ class VectorBoosting:
             self._count_cells(tree, np.array(signed), whole * (1 - CHOICES) / len(blocks))
         return self.parts
 
-    def _push(self, tree: Trees, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _push(self, tree: Trees, scores: Floats) -> Floats:
         fixed = np.round(scores * POINT).astype(np.int32)
         self.column = ScoreColumn(tree, fixed, self.column)
         self.curator.derive(self.column)
         return fixed / POINT
 
-    def _count_cells(
-        self, tree: ObliviousTree, signed: NDArray[np.float64], share: Fraction
-    ) -> None:
+    def _count_cells(self, tree: ObliviousTree, signed: Floats, share: Fraction) -> None:
         steps = tree.signs @ signed
         value = self._by_gradients if self.parts else self._by_counts
         values, support, variance = value(tree, steps, share)
@@ -89,25 +88,25 @@ class VectorBoosting:
         self.parts.append(Part(made, steps + self._push(made, values), support, variance))
 
     def _by_counts(
-        self, tree: ObliviousTree, steps: NDArray[np.float64], share: Fraction
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        self, tree: ObliviousTree, steps: Floats, share: Fraction
+    ) -> tuple[Floats, Floats, float]:
         """In the first block all records of a cell have one score, so label counts say it all."""
         counts = self.curator.noisy_counts(
             LeafCounts(tree.trees(), self.layout.domain), share, "labels in the first tree"
         )
         size = np.maximum(counts.values.sum(axis=1), self._least(tree))
-        shares = softmax(steps)
+        shares = softmax(steps, axis=1)
         values = np.zeros_like(steps)
         for k, p in enumerate(shares.T):
             values[:, k] = cell_values(
                 counts.values[:, k] - size * p, size * p * (1 - p), counts.variance, tree.signs,
-                np.log(p / (1 - p)),
+                logit(p),
             )  # fmt: skip
         return values, size.astype(np.float64), counts.variance
 
     def _by_gradients(
-        self, tree: ObliviousTree, steps: NDArray[np.float64], share: Fraction
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        self, tree: ObliviousTree, steps: Floats, share: Fraction
+    ) -> tuple[Floats, Floats, float]:
         kernel = LabelCells(tree.trees(), self.column, self.layout.domain)
         sums = self.curator.noisy_counts(kernel, share, f"gradients of tree {len(self.parts) + 1}")
         gradient, curvature = np.moveaxis(2 * sums.values / UNIT, 2, 0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import softmax
 
+from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
@@ -21,21 +22,16 @@ class Part:
     """
 
     tree: Trees
-    scores: NDArray[np.float64]
-    support: NDArray[np.float64]
+    scores: Floats
+    support: Floats
     variance: float
 
 
 def forest_of_parts(curator: CuratorLike, parts: list[Part]) -> Forest:
     """Each leaf says the label shares that its scores alone stand for."""
     domain, trees = curator.domain, join_trees([part.tree for part in parts])
-    leaves = np.concatenate([softmax(p.scores) * p.support[:, None] for p in parts])
+    leaves = np.concatenate([softmax(p.scores, axis=1) * p.support[:, None] for p in parts])
     noise = np.concatenate([np.full(len(p.support), p.variance) for p in parts])
     values = sum_up(trees, leaves, domain)
     variance = sum_up(trees, noise[:, None], domain)[:, 0]
     return Forest(domain, trees, values, curator.guarantee, variance, vote="product")
-
-
-def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from frith._arrays import Floats
 
 _VARIANCES = (0.01, 0.04, 0.15, 0.5, 1.5)
 _INTERACTIONS = (0.1, 0.5)
@@ -18,12 +21,12 @@ _NEWTON_STEPS = 12
 
 
 def cell_values(
-    gradient: NDArray[np.float64],
-    curvature: NDArray[np.float64],
+    gradient: Floats,
+    curvature: Floats,
     variance: float,
     signs: NDArray[np.int64],
-    start: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    start: Floats | None = None,
+) -> Floats:
     """The posterior mean of each cell's log-odds, given noisy sums of y - p and p (1 - p).
 
     `start` is the score of each cell where all its records have the same: then the likelihood is
@@ -32,12 +35,12 @@ def cell_values(
     prior = _averaged_prior(gradient, curvature, variance, signs)
     if start is None:
         return np.clip(_mean(prior, gradient, curvature, variance), -_LARGEST, _LARGEST)
-    p = _sigmoid(start)
+    p = expit(start)
     size = curvature / (p * (1 - p))
     positive = gradient + size * p
     values = np.zeros(len(gradient))
     for _ in range(_NEWTON_STEPS):
-        p = _sigmoid(start + values)
+        p = expit(start + values)
         here = size * p * (1 - p) + 1e-3
         mean = _mean(prior, positive - size * p + here * values, here, variance)
         values = (values + np.clip(mean, -_LARGEST, _LARGEST)) / 2
@@ -45,11 +48,8 @@ def cell_values(
 
 
 def _averaged_prior(
-    gradient: NDArray[np.float64],
-    curvature: NDArray[np.float64],
-    variance: float,
-    signs: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    gradient: Floats, curvature: Floats, variance: float, signs: NDArray[np.int64]
+) -> Floats:
     """The mean of the candidate priors, each by its evidence for the released gradients."""
     priors = [_covariance(signs, v, r) for v in _VARIANCES for r in _INTERACTIONS]
     evidence = []
@@ -57,11 +57,10 @@ def _averaged_prior(
         spread = _spread(prior, curvature, variance)
         fit = gradient @ np.linalg.solve(spread, gradient)
         evidence.append(-0.5 * (np.linalg.slogdet(spread)[1] + fit))
-    weights = np.exp(np.array(evidence) - max(evidence))
-    return np.tensordot(weights / weights.sum(), np.array(priors), axes=1)
+    return np.tensordot(softmax(evidence), np.array(priors), axes=1)
 
 
-def _covariance(signs: NDArray[np.int64], v: float, r: float) -> NDArray[np.float64]:
+def _covariance(signs: NDArray[np.int64], v: float, r: float) -> Floats:
     """v / r (prod_i (1 + r s_i s'_i) - 1) and v / 2 for what all cells have in common."""
     product = np.ones((len(signs), len(signs)))
     for answers in signs.T:
@@ -69,22 +68,11 @@ def _covariance(signs: NDArray[np.int64], v: float, r: float) -> NDArray[np.floa
     return v / r * (product - 1) + v / 2
 
 
-def _spread(
-    prior: NDArray[np.float64], curvature: NDArray[np.float64], variance: float
-) -> NDArray[np.float64]:
+def _spread(prior: Floats, curvature: Floats, variance: float) -> Floats:
     """The covariance of the released gradients: signal, noise, and sampling."""
     return curvature[:, None] * prior * curvature + np.diag(variance + curvature)
 
 
-def _mean(
-    prior: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    curvature: NDArray[np.float64],
-    variance: float,
-) -> NDArray[np.float64]:
+def _mean(prior: Floats, gradient: Floats, curvature: Floats, variance: float) -> Floats:
     solved = np.linalg.solve(_spread(prior, curvature, variance), gradient)
     return np.asarray(prior @ (curvature * solved))
-
-
-def _sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-z)))

@@ -29,8 +29,7 @@ def cut_back(
     kept[trees.roots] = True
     for node in np.flatnonzero(live):
         if kept[node]:
-            children = trees.children(int(node), domain)
-            kept[children.start : children.stop] = True
+            kept[_below(trees, node, domain)] = True
     return keep_nodes(trees, kept), kept
 
 
@@ -55,8 +54,7 @@ def splits_worth_keeping(trees: Trees, domain: Domain, counts: NDArray) -> NDArr
     quality = np.where(sizes > 0, np.sum(shares**2, axis=1) - 1, 0.0)
     live = trees.attribute >= 0
     for node in np.flatnonzero(live)[::-1]:
-        children = trees.children(int(node), domain)
-        below = slice(children.start, children.stop)
+        below = _below(trees, node, domain)
         if live[below].any():
             continue
         weight = sizes[below].sum()
@@ -81,13 +79,22 @@ def splits_that_lower_errors(
     worst = np.where(sizes > 0, worst, 0.0)
     live = trees.attribute >= 0
     for node in np.flatnonzero(live)[::-1]:
-        children = trees.children(int(node), domain)
-        below = worst[children.start : children.stop].sum()
+        below = worst[_below(trees, node, domain)].sum()
         if worst[node] <= below + 1e-9:
             live[node] = False
         else:
             worst[node] = below
     return live
+
+
+def prune_unreliable(forest: Forest, leaf_noise: float) -> Forest:
+    """Empty the unreliable nodes, and cut off splits without a reliable child."""
+    trees, domain = forest.trees, forest.domain
+    reliable = reliable_nodes(trees, domain, forest.values, leaf_noise)
+    live = trees.attribute >= 0
+    for node in np.flatnonzero(live):
+        live[node] = reliable[_below(trees, node, domain)].any()
+    return collapse(replace(forest, values=np.where(reliable[:, None], forest.values, 0)), live)
 
 
 def reliable_nodes(
@@ -101,12 +108,15 @@ def reliable_nodes(
     n_leaves = np.where(trees.attribute < 0, 1.0, 0.0)
     inner = np.flatnonzero(trees.attribute >= 0)
     for node in inner[::-1]:
-        children = trees.children(int(node), domain)
-        n_leaves[node] = n_leaves[children.start : children.stop].sum()
+        n_leaves[node] = n_leaves[_below(trees, node, domain)].sum()
     noise = counts.shape[1] * leaf_noise * np.sqrt(n_leaves)
     reliable = counts.sum(axis=1) >= noise
     reliable[trees.roots] = True
     for node in inner:
-        children = trees.children(int(node), domain)
-        reliable[children.start : children.stop] &= reliable[node]
+        reliable[_below(trees, node, domain)] &= reliable[node]
     return reliable
+
+
+def _below(trees: Trees, node: int | np.integer, domain: Domain) -> slice:
+    children = trees.children(int(node), domain)
+    return slice(children.start, children.stop)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.growing.grower import Grower
@@ -20,7 +21,7 @@ GROW_CELLS = 2**21
 
 _TIE = 1e-9  # scores nearer than this are equal but for rounding
 
-Score = Callable[[NDArray, Layout], NDArray[np.float64]]
+Score = Callable[[NDArray, Layout], Floats]
 
 
 @dataclass
@@ -31,7 +32,7 @@ class TableTree:
     grower: Grower
     score: Score
     min_support: float | None
-    counts: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    counts: dict[int, Floats] = field(default_factory=dict)
     variance: dict[int, float] = field(default_factory=dict)
 
     def grow(self, shares: list[Fraction]) -> Forest:
@@ -105,6 +106,6 @@ class TableTree:
         )
 
 
-def first_best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def first_best(scores: Floats) -> NDArray[np.int64]:
     """The first candidate of highest score in each row: ties go to the first in domain order."""
     return np.argmax(scores >= scores.max(axis=1, keepdims=True) - _TIE, axis=1)

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,6 @@ from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.privacy.budget import Budget
-
-if TYPE_CHECKING:
-    from frith.ledger import Ledger
 
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
 
@@ -137,7 +134,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if getattr(self, "as_published", False):
             warnings.warn(f"{type(self).__name__}: {AS_PUBLISHED}", UserWarning, stacklevel=3)
             return PublishedCurator(engine, budget, progress=progress)
-        ledger = None if self.ledger is None else _open_ledger(self.ledger)
+        ledger = None
+        if self.ledger is not None:
+            from frith.ledger import Ledger  # a database: not needed without one
+
+            ledger = Ledger(self.ledger)
         purpose = f"{act} {type(self).__name__}"
         return Curator(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
 
@@ -194,12 +195,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             if X.ndim != 2:
                 raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)
-        validate_data(
-            self,
-            _without(X, domain.label.name) if inside else X,
-            reset=reset,
-            skip_check_array=True,
-        )
+        columns = _without(X, domain.label.name) if inside else X
+        validate_data(self, columns, reset=reset, skip_check_array=True)
         if y is None and not inside:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; the "
@@ -215,14 +212,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
         if _is_table(X):
             validate_data(self, X, skip_check_array=True)
-            X = (
-                X
-                if _has_text_names(X)
-                else pd.DataFrame(X.to_numpy(), columns=_numbered(X.shape[1]))
-            )
         else:
             X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
-            X = pd.DataFrame(X, columns=_numbered(X.shape[1]))
+        if not (_is_table(X) and _has_text_names(X)):
+            cells = X.to_numpy() if _is_table(X) else X
+            X = pd.DataFrame(cells, columns=[f"x{j}" for j in range(X.shape[1])])
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
@@ -237,15 +231,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         names = _names(X)
         label = next(n for n in ("class", "label", "_label") if n not in names)
         seen = np.unique(y if classes is None else np.concatenate([np.asarray(classes), y]))
-        return (
-            X,
-            y,
-            Domain(
-                draft_attributes(columns_of(X)[0], names),
-                Categorical(label, tuple(seen.tolist())),
-                learned=True,
-            ),
-        )
+        attributes = draft_attributes(columns_of(X)[0], names)
+        return X, y, Domain(attributes, Categorical(label, tuple(seen.tolist())), learned=True)
 
     def _table_to_predict(self, X: Any) -> Any:
         """A table whose columns the forest can find by name."""
@@ -265,12 +252,6 @@ def structure_rng(random_state: Any) -> np.random.Generator:
     """Randomness for public structure, the only thing a seed reaches."""
     seeds = check_random_state(random_state).randint(0, 2**32, size=8, dtype=np.uint64)
     return np.random.default_rng(seeds)
-
-
-def _open_ledger(place: str | Path) -> Ledger:
-    from frith.ledger import Ledger
-
-    return Ledger(place)
 
 
 def _refuse(not_offered: dict[str, Any]) -> None:
@@ -298,7 +279,3 @@ def _has_text_names(table: Any) -> bool:
 
 def _without(table: Any, name: str) -> Any:
     return table.drop(columns=name) if hasattr(table, "iloc") else table.drop_columns([name])
-
-
-def _numbered(count: int) -> list[str]:
-    return [f"x{j}" for j in range(count)]

@@ -24,14 +24,42 @@ class C45Classifier(PrivateForestClassifier):
 
     Parameters
     ----------
-    domain, epsilon, delta, ledger, n_jobs : as in every learner
-    max_depth : levels of tables, and splits on a path
-    allocation : "arithmetic" (level i of h gets 2 i / (h (h + 1))), "geometric" (half of what
-        remains, the last level takes the rest), "uniform", or a list of weights, the root's first
-    min_support : the noisy size above which a node may be split; None for the standard deviation
-        of that size
-    bins : equal-width parts of each numeric attribute; its best cut is that of the noisy histogram
-    as_published : the paper's own form, without any guarantee
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    max_depth : int, default=4
+        The most splits on a path, and the number of levels that share the budget.
+    allocation : str or list, default="arithmetic"
+        The budget of each level. "arithmetic" gives level i of h levels 2 i / (h (h + 1)),
+        "geometric" half of what remains and the last level the rest, "uniform" the same to all. A
+        list holds one weight for each level, the root's first.
+    min_support : float or None, default=None
+        Split a node only if its noisy size is larger than this. None takes the standard deviation
+        of that size.
+    bins : int, default=16
+        The number of equal-width parts of each numeric attribute. Their borders are its candidate
+        cuts.
+    as_published : bool, default=False
+        Learn as the paper does, with too little noise and exact stops. No guarantee holds then.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
 
     Privacy
     -------

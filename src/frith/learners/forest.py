@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
 from frith.growing.additive import AdditiveTables
-from frith.growing.boosting import LIMIT_STEPS, MOST_STEPS, SignBoosting, plan
+from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, SignBoosting, plan
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.parts import Part, forest_of_parts
 from frith.kernels.layout import Layout, mixed_cuts
@@ -31,33 +32,42 @@ class ForestClassifier(PrivateForestClassifier):
     Two labels: sign-step boosting. Each step privately chooses a question with two answers and a
     sign, and moves the log-odds of all records by a fixed amount to either side. A few steps make
     an oblivious tree; then two sums in each of its cells are released, from which every cell gets a
-    value that weighs signal against noise (`trees.boosting`). More labels: the tables of a few
+    value that weighs signal against noise (`growing.boosting`). More labels: the tables of a few
     privately chosen attributes, shrunk towards independence as the noise demands
-    (`trees.additive`), or steps that choose a sign for every label (`trees.vector_boosting`), or
+    (`growing.additive`), or steps that choose a sign for every label (`growing.label_boosting`), or
     one after the other. How many there are follows from the number of records, the budget and the
     domain. Trees multiply: the first says the label shares of its leaves, and every
     further one corrects them.
 
     Parameters
     ----------
-    domain : Domain or path of a domain file
-        What is public about the table. Without one it is learned from the data, with a
-        `PrivacyLeakWarning`.
-    epsilon, delta : the budget of a fit, read exactly as written
-        With delta = 0 the guarantee is pure. With delta > 0 Gaussian noise is used under zCDP where
-        it allows more, and a pure guarantee of the same epsilon given where it does not (if the
-        domain declares the number of records and no ledger is charged). `float("inf")` is the
-        exact limit.
-    size_share : share of the budget for a noisy number of records, if the domain declares none
-    ledger : path of a ledger file that every fit is charged to
-    n_jobs : threads; None for all cores
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee. Above 0 Gaussian noise is used under zCDP where it allows more;
+        where it does not, a pure guarantee of the same epsilon is given (if the domain declares the
+        number of records and no ledger is charged).
+    size_share : float, str or Fraction, default=0.02
+        The share of the budget for a noisy number of records. Spent only if the domain does not
+        declare that number.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
 
     Attributes
     ----------
-    forest_ : the released Forest, with its guarantee; `forest_.describe()` lists every question
-        that was asked of the records, and its share of the budget
-    classes_ : the labels, sorted
-    receipt_ : the ledger's receipt, or None
+    forest_ : Forest
+        What was released, with its guarantee. `forest_.describe()` lists every question that was
+        asked of the records, and its share of the budget.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
 
     Privacy
     -------
@@ -122,95 +132,100 @@ class ForestClassifier(PrivateForestClassifier):
     def learn(self, curator: CuratorLike) -> Forest:
         n = curator.records(share("size_share", self.size_share))
         layout = Layout(curator.domain, mixed_cuts(curator.domain))
-        return forest_of_parts(curator, self._parts(curator, layout, n))
-
-    def _parts(self, curator: CuratorLike, layout: Layout, n: int) -> list[Part]:
-        """Which trees, from public facts alone."""
-        budget, most, whole = curator.budget, curator.records_per_unit, curator.remaining_share
-        if layout.domain.n_labels == 2:
-            return SignBoosting(curator, layout, n).learn(_steps(n, budget, most))
-        steps, size, share = _vector_steps(n, budget, most, layout)
-        parts: list[Part] = []
-        if share < 1:
-            for_tables = whole * (1 - share)
-            asked = _tables(n, budget, most, layout)
-            signal = _signal(n, budget, most) / layout.domain.n_labels
-            has_room = signal >= _ROOM_FOR_TEMPERATURE
-            parts = AdditiveTables(curator, layout, n).learn(asked, for_tables, has_room)
-        return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
+        facts = _Facts(layout, n, curator.budget, curator.records_per_unit)
+        return forest_of_parts(curator, _learn_parts(curator, facts))
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
-        """A request with a delta is served by a pure guarantee where Gaussian noise buys nothing.
+        """Serve a request with a delta by a pure guarantee where Gaussian noise buys nothing.
 
         Not where a ledger counts in rho: there a pure epsilon costs far more than what was asked.
         """
+        domain = engine.domain
         is_free = self.ledger is None and not budget.is_exact
-        if budget.delta and is_free and engine.domain.records is not None:
-            domain, pure = engine.domain, Budget(budget.epsilon)
-            most = 1 if domain.person is None else domain.person.records
-            n = max(1, domain.records or 0)
-            if domain.n_labels == 2:
-                room = _steps(n, pure, most)
-                buys = plan(room)[2] and _steps(n, budget, most) > room
-            else:
-                layout = Layout(domain, mixed_cuts(domain))
-                buys = not _vector_steps(n, pure, most, layout)[0] and (
-                    _table_noise(n, budget, most, layout) < _table_noise(n, pure, most, layout)
-                )
-            budget = budget if buys else pure
+        if budget.delta and is_free and domain.records is not None:
+            layout = Layout(domain, mixed_cuts(domain))
+            records_per_person = 1 if domain.person is None else domain.person.records
+            asked = _Facts(layout, max(1, domain.records), budget, records_per_person)
+            pure = replace(asked, budget=Budget(budget.epsilon))
+            budget = budget if asked.buys_more_than(pure) else pure.budget
         return super()._open_curator(engine, budget, act)
 
 
-# -- public facts --------------------------------------------------------------------------------
+def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
+    """Steps for two labels; tables, steps or both for more. Public facts decide which."""
+    layout, n = facts.layout, facts.n_records
+    if layout.domain.n_labels == 2:
+        return SignBoosting(curator, layout, n).learn(facts.steps())
+    steps, size, share = facts.vector_steps()
+    parts: list[Part] = []
+    if share < 1:
+        for_tables = curator.remaining_share * (1 - share)
+        has_room = facts.signal / layout.domain.n_labels >= _ROOM_FOR_TEMPERATURE
+        parts = AdditiveTables(curator, layout, n).learn(facts.tables(), for_tables, has_room)
+    return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
 
 
-def _signal(n: int, budget: Budget, most: int) -> float:
-    """Records times the epsilon that each of them has: about how many a count could lose."""
-    return math.inf if budget.is_exact else n * float(budget.epsilon) / most
+@dataclass(frozen=True)
+class _Facts:
+    """What is public before the first choice, and what follows from it."""
 
+    layout: Layout
+    n_records: int
+    budget: Budget
+    records_per_person: int
 
-def _steps(n: int, budget: Budget, most: int) -> float:
-    """How many steps pay: as many as leave each choice the same signal."""
-    if budget.is_exact:
-        return math.inf
-    if budget.unit == "epsilon":
-        return math.sqrt(_signal(n, budget, most)) / 5
-    return (n / most * math.sqrt(5.6 * float(budget.total)) / 17.5) ** (2 / 3)
+    @property
+    def signal(self) -> float:
+        """Records times the epsilon that each of them has: about how many a count could lose."""
+        if self.budget.is_exact:
+            return math.inf
+        return self.n_records * float(self.budget.epsilon) / self.records_per_person
 
+    def steps(self) -> float:
+        """How many steps pay: as many as leave each choice the same signal."""
+        if self.budget.is_exact or self.budget.unit == "epsilon":
+            return math.sqrt(self.signal) / 5
+        persons = self.n_records / self.records_per_person
+        return (persons * math.sqrt(5.6 * float(self.budget.total)) / 17.5) ** (2 / 3)
 
-def _vector_steps(n: int, budget: Budget, most: int, layout: Layout) -> tuple[int, float, Fraction]:
-    """For more than two labels: how many steps, their size, and their share of the budget.
+    def vector_steps(self) -> tuple[int, float, Fraction]:
+        """For more than two labels: how many steps, their size, and their share of the budget.
 
-    Numbers have an order that steps use and tables do not; many labels drown a step; and where the
-    budget is large, tables first and steps after them do better than either.
-    """
-    signal, n_labels = _signal(n, budget, most), layout.domain.n_labels
-    if n_labels == 1:
+        Numbers have an order that steps use and tables do not; many labels drown a step; and where
+        the budget is large, tables first and steps after them do better than either.
+        """
+        signal, n_labels = self.signal, self.layout.domain.n_labels
+        if n_labels == 1:
+            return 0, 0.0, Fraction(0)
+        if math.isinf(signal):
+            return LIMIT_STEPS, 1.5, Fraction(1)
+        bins = np.diff(self.layout.starts)
+        ordered = sum(int(b) for a, b in enumerate(bins) if self.layout.is_numeric(a))
+        room = signal / n_labels
+        if 2 * ordered >= bins.sum() and n_labels <= _MANY_LABELS and room >= _ROOM_FOR_TEMPERATURE:
+            return max(1, min(MAX_STEPS, round(math.sqrt(signal) / 5))), 1.5, Fraction(1)
+        if room >= _ROOM_FOR_BOTH:
+            return min(MAX_STEPS, round(math.sqrt(signal / 2) / 5)), 0.6, Fraction(1, 2)
         return 0, 0.0, Fraction(0)
-    if math.isinf(signal):
-        return LIMIT_STEPS, 1.5, Fraction(1)
-    bins = np.diff(layout.starts)
-    ordered = sum(int(b) for a, b in enumerate(bins) if layout.is_numeric(a))
-    room = signal / n_labels
-    if 2 * ordered >= bins.sum() and n_labels <= _MANY_LABELS and room >= _ROOM_FOR_TEMPERATURE:
-        return max(1, min(MOST_STEPS, round(math.sqrt(signal) / 5))), 1.5, Fraction(1)
-    if room >= _ROOM_FOR_BOTH:
-        return min(MOST_STEPS, round(math.sqrt(signal / 2) / 5)), 0.6, Fraction(1, 2)
-    return 0, 0.0, Fraction(0)
 
+    def tables(self) -> int:
+        """How many attributes' tables pay; Gaussian noise can afford all of them."""
+        useful = sum(a.size > 1 for a in self.layout.domain.attributes) or 1
+        if self.budget.is_exact or self.budget.unit == "rho":
+            return useful
+        room = self.signal / (20 * self.layout.domain.n_labels)
+        return (
+            useful if room >= 0.65 * useful else max(1, round(room))
+        )  # then no choice is paid for
 
-def _tables(n: int, budget: Budget, most: int, layout: Layout) -> int:
-    """How many attributes' tables pay; Gaussian noise can afford all of them."""
-    useful = sum(a.size > 1 for a in layout.domain.attributes) or 1
-    if budget.is_exact or budget.unit == "rho":
-        return useful
-    room = _signal(n, budget, most) / (20 * layout.domain.n_labels)
-    return useful if room >= 0.65 * useful else max(1, round(room))  # then no choice is paid for
+    def table_noise(self) -> float:
+        """The standard deviation of the noise on a cell of the tables."""
+        if self.budget.unit == "rho":
+            return math.sqrt(self.tables() / (2 * float(self.budget.total)))
+        return math.sqrt(2) * self.tables() / float(self.budget.epsilon)
 
-
-def _table_noise(n: int, budget: Budget, most: int, layout: Layout) -> float:
-    """The standard deviation of the noise on a cell of the tables."""
-    count = _tables(n, budget, most, layout)
-    if budget.unit == "rho":
-        return math.sqrt(count / (2 * float(budget.total)))
-    return math.sqrt(2) * count / float(budget.epsilon)
+    def buys_more_than(self, pure: _Facts) -> bool:
+        """Whether a budget with a delta buys more than a pure one of the same epsilon."""
+        if self.layout.domain.n_labels == 2:
+            return plan(pure.steps())[2] and self.steps() > pure.steps()
+        return not pure.vector_steps()[0] and self.table_noise() < pure.table_noise()

@@ -31,13 +31,42 @@ class GiniForestClassifier(PrivateForestClassifier):
 
     Parameters
     ----------
-    domain, epsilon, delta, ledger, n_jobs : as in every learner
-    n_trees : number of trees; roots are distinct, so there are no more than attributes
-    max_depth : the most splits on a path; its nodes are on max_depth + 1 levels
-    min_support : the least noisy number of records of a node that is split
-    bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
-    consistent : fit parents and children to each other by least squares (post-processing)
-    as_published : the paper's own form, without any guarantee
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    n_trees : int, default=1
+        The number of trees. Their roots are distinct, so there are at most as many as attributes.
+    max_depth : int, default=4
+        The most splits on a path.
+    min_support : float, default=100
+        The smallest noisy number of records of a node that is split.
+    bins : int, default=16
+        The number of equal-width parts of each numeric attribute. Their borders are its candidate
+        cuts.
+    consistent : bool, default=True
+        Fit the counts of parents and children to each other by least squares. This is
+        post-processing and costs nothing.
+    as_published : bool, default=False
+        Learn as the paper does, with its sensitivity and its depth. No guarantee holds then.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
 
     Privacy
     -------
@@ -47,7 +76,7 @@ class GiniForestClassifier(PrivateForestClassifier):
     level a record is at one node of each of the N trees, so the label counts have L1 and squared L2
     sensitivity N. The choice at a node is by the Gini mass, minus the sum over children of
     n - sum_c x_c^2 / n: one more record moves every candidate's score the same way, by less than 2,
-    so weights exp(epsilon_choice score / 2) cost epsilon_choice, on any table (`scores.GiniMass`).
+    so weights exp(epsilon_choice score / 2) cost epsilon_choice, on any table (`criteria.GiniMass`).
     Choices at the nodes of one level compose in parallel within a tree and add over trees. Numeric
     cuts are candidates of the same choice. Stops read noisy counts; pruning, consistency, votes
     and rules are post-processing.

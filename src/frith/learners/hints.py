@@ -1,18 +1,52 @@
-"""What a learner's own documentation says about each parameter, for forms and command lines."""
+"""One sentence for each parameter of a learner, as forms show it. The docstrings say more."""
 
 from __future__ import annotations
 
-import inspect
+from inspect import signature
+
+from frith.learners.base import PrivateForestClassifier
+from frith.learners.id3 import ID3Classifier
+from frith.learners.info_gain import InfoGainForestClassifier
+from frith.learners.random_decision import RandomDecisionForestClassifier
+
+HINTS = {
+    "allocation": 'The budget of each level: "arithmetic" gives deeper levels more, "geometric" less, '
+    '"uniform" the same.',
+    "as_published": "Learn as the paper does, without any guarantee.",
+    "bins": "The number of equal-width parts of each number; their borders are its candidate cuts.",
+    "consistent": "Make the counts of parents and children add up; costs nothing.",
+    "criterion": 'The score of a split in private choices: "max", "gini" or "entropy".',
+    "delta": "The chance of a miss that you allow; 0 asks for a pure guarantee.",
+    "domain": "What is public about the table.",
+    "epsilon": "The budget of a fit, read exactly as written.",
+    "ledger": "The ledger that every fit is charged to.",
+    "max_depth": "The most splits on a path.",
+    "max_features": "The share of the attributes that each tree may ask, drawn at random.",
+    "min_support": "The smallest noisy number of records of a node that is split.",
+    "n_jobs": "The number of threads; all cores if empty.",
+    "n_trees": "The number of trees.",
+    "prune": "Prune by estimated errors after the counts are released; costs nothing.",
+    "queries": 'What is asked: private choices of splits ("exponential") or noisy tables of every '
+    'attribute ("counts").',
+    "random_state": "Seeds the public shapes of the trees; noise has no seed.",
+    "size_share": "The share of the budget for a noisy number of records, if none is declared.",
+    "split_share": "The share of the budget for choosing splits; the leaves get the rest.",
+}
+OWN: dict[type[PrivateForestClassifier], dict[str, str]] = {
+    RandomDecisionForestClassifier: {
+        "max_depth": "The most splits on a path; the paper's rule if empty."
+    },
+    ID3Classifier: {"max_depth": "The most splits on a path; one for every attribute if empty."},
+    InfoGainForestClassifier: {
+        "n_trees": "The number of trees; chosen from public facts if empty.",
+        "max_depth": "The most splits on a path; chosen from public facts if empty.",
+        "random_state": "Seeds which attributes each tree may ask; noise has no seed.",
+    },
+}
+"""Where a learner's parameter differs from what others mean by its name."""
 
 
-def parameter_hints(cls: type) -> dict[str, str]:
-    """The first sentence about each parameter in the Parameters section of a class's docstring."""
-    _, _, text = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")
-    entries: dict[str, list[str]] = {}
-    for line in text.partition("\n\n")[0].splitlines():
-        if line.startswith(" "):
-            list(entries.values())[-1].append(line.strip())
-        else:
-            names, _, words = line.partition(" : ")
-            entries |= {name.strip(): [words] for name in names.split(",")}
-    return {name: " ".join(words).partition(". ")[0] for name, words in entries.items()}
+def parameter_hints(learner: type[PrivateForestClassifier]) -> dict[str, str]:
+    """A sentence for each parameter of `learner`, in the order of its signature."""
+    hints = HINTS | OWN.get(learner, {})
+    return {name: hints[name] for name in signature(learner).parameters}

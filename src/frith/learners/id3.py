@@ -15,11 +15,11 @@ from frith.growing.gain import information_gain
 from frith.growing.grower import Grower
 from frith.growing.pruning import collapse, splits_that_lower_errors
 from frith.growing.table_tree import TableTree
-from frith.kernels import LeafCounts, NodeSizes, NodeSplits
+from frith.kernels import NodeSizes, NodeSplits
 from frith.kernels.criteria import MAX_CAP, criterion
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import one_of, whole
-from frith.learners.structured import forest_of_leaves
+from frith.learners.public_trees import count_leaves, forest_of_leaves
 
 
 class ID3Classifier(PrivateForestClassifier):
@@ -27,16 +27,43 @@ class ID3Classifier(PrivateForestClassifier):
 
     Parameters
     ----------
-    domain, epsilon, delta, ledger, n_jobs : as in every learner
-    queries : "exponential" asks for noisy sizes and private choices of splits (DiffPID3);
-        "counts" asks for every attribute's noisy table at every node and computes all entropies
-        from those
-    criterion : "gini", "entropy" or "max", of the private choices
-    max_depth : splits on a path; None for one of every attribute
-    min_support : with "counts", the noisy size above which a node may be split; None for the
-        standard deviation of that size
-    bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
-    prune : error-based pruning of the exponential form, on released counts
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    queries : {"exponential", "counts"}, default="exponential"
+        "exponential" asks for noisy sizes and private choices of splits (DiffPID3). "counts" asks
+        for the noisy table of every attribute at every node and computes all entropies from those.
+    criterion : {"max", "gini", "entropy"}, default="max"
+        The score of a split in private choices. Not used with "counts".
+    max_depth : int or None, default=5
+        The most splits on a path; None allows one for every attribute.
+    min_support : float or None, default=None
+        With "counts", split a node only if its noisy size is larger than this. None takes the
+        standard deviation of that size.
+    bins : int, default=16
+        The number of equal-width parts of each numeric attribute. Their borders are its candidate
+        cuts.
+    prune : bool, default=True
+        With "exponential", prune by C4.5's estimate of errors, on released counts.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
 
     Privacy
     -------
@@ -45,7 +72,7 @@ class ID3Classifier(PrivateForestClassifier):
     their label counts: 2 d + 1 questions, each for the paper's 1 / (2 (d + 1)) of the budget. A
     record is at one node of a level and in one leaf, so sizes and label counts have sensitivity 1,
     and the choices of a level compose in parallel; each costs its share by the range of its
-    criterion (`scores`). *Counts*: the tables of a level count a record once for every attribute
+    criterion (`kernels.criteria`). *Counts*: the tables of a level count a record once for every attribute
     asked at its node, so their L1 and squared L2 sensitivity is the largest number of attributes
     asked at one node. Level shares are in proportion to what that number is where no attribute is
     asked twice, and add up to one. Stops, gains, pruning and labels read releases only.
@@ -112,9 +139,7 @@ class ID3Classifier(PrivateForestClassifier):
             )
             open_nodes = grower.split_all(open_nodes, places, picks)
         trees = grower.trees()
-        leaves = curator.noisy_counts(
-            LeafCounts(trees, curator.domain), share, "labels in the leaves"
-        )
+        leaves = count_leaves(curator, trees, share)
         forest = forest_of_leaves(curator, trees, leaves, vote="shares")
         if not self.prune:
             return forest

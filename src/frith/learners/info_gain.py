@@ -11,11 +11,11 @@ from frith.curator import CuratorLike
 from frith.forest import Forest
 from frith.growing.grower import Grower
 from frith.growing.random_trees import floor_log
-from frith.kernels import LeafCounts, NodeSplits
+from frith.kernels import NodeSplits
 from frith.kernels.criteria import criterion
 from frith.learners.base import PrivateForestClassifier, structure_rng
 from frith.learners.parameters import share, whole
-from frith.learners.structured import forest_of_leaves
+from frith.learners.public_trees import count_leaves, forest_of_leaves
 
 
 class InfoGainForestClassifier(PrivateForestClassifier):
@@ -27,21 +27,51 @@ class InfoGainForestClassifier(PrivateForestClassifier):
 
     Parameters
     ----------
-    domain, epsilon, delta, ledger, n_jobs : as in every learner
-    n_trees : number of trees; None chooses: more where records and budget are plenty
-    max_depth : splits on a path; None chooses: as many as leave leaves larger than their noise
-    max_features : share of the attributes each tree may ask, drawn at random; 1 for all
-    split_share : share of the budget for the splits; the leaves get the rest
-    size_share : share for a noisy number of records, where the domain does not declare it
-    bins : equal-width parts of each numeric attribute, whose borders are its candidate cuts
-    random_state : seeds which attributes a tree may ask, and nothing else
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    n_trees : int or None, default=None
+        The number of trees. None chooses 1 to 8, more where records and budget are plenty.
+    max_depth : int or None, default=None
+        The most splits on a path. None chooses as many as keep leaves larger than their noise.
+    max_features : float, default=1.0
+        The share of the attributes that each tree may ask, drawn at random.
+    split_share : float, str or Fraction, default=0.5
+        The share of the budget for choosing splits. The leaves get the rest.
+    size_share : float, str or Fraction, default=0.05
+        The share of the budget for a noisy number of records. Spent only if the domain does not
+        declare that number.
+    bins : int, default=16
+        The number of equal-width parts of each numeric attribute. Their borders are its candidate
+        cuts.
+    random_state : int, RandomState or None, default=None
+        Seeds which attributes each tree may ask. Noise has no seed.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
 
     Privacy
     -------
     `fit` is (epsilon, delta)-DP. The number of records is declared public or paid for. Choices are
     by the entropy mass, n times the conditional entropy with the sign turned: the parent's own
     entropy is the same for all candidates of a node, so this is the order of information gain. Its
-    range, log2 N + 1 / ln 2 for a public or released N, holds on every table (`scores.EntropyMass`).
+    range, log2 N + 1 / ln 2 for a public or released N, holds on every table (`criteria.EntropyMass`).
     Choices of a level compose in parallel within a tree and add over trees; the levels have equal
     parts of `split_share`. The leaves of N trees have L1 and squared L2 sensitivity N. With delta,
     choices are Gumbel and leaves discrete Gaussian, and everything adds up in rho.
@@ -103,10 +133,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
             )
             open_nodes = grower.split_all(open_nodes, places, picks)
         trees = grower.trees()
-        leaves = curator.noisy_counts(
-            LeafCounts(trees, curator.domain), curator.remaining_share, "labels in the leaves"
-        )
-        return forest_of_leaves(curator, trees, leaves, vote="shares")
+        return forest_of_leaves(curator, trees, count_leaves(curator, trees), vote="shares")
 
     def _shape(self, curator: CuratorLike, n: int) -> tuple[int, int]:
         """Number and depth of trees: as asked, else from public facts alone."""
@@ -130,7 +157,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
             raise ValueError(
                 f"max_features must be over 0 and at most 1, and is {self.max_features!r}"
             )
-        most = max(1, round(part * k))
+        n_features = max(1, round(part * k))
         rng = structure_rng(self.random_state)
         order = np.array([rng.permutation(k) for _ in range(grower.n_trees)])
-        return order < most
+        return order < n_features

@@ -11,15 +11,10 @@ from frith.growing.pruning import prune_empty
 from frith.growing.random_trees import grow_random_trees, random_tree_depth
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
-from frith.learners.structured import (
-    Answered,
-    StructureFirstClassifier,
-    count_leaves,
-    forest_of_leaves,
-)
+from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_of_leaves
 
 
-class RandomDecisionForestClassifier(StructureFirstClassifier):
+class RandomDecisionForestClassifier(PublicTreesClassifier):
     """Random decision trees whose leaves are counted privately (Private-RDT).
 
     Trees are grown at random from the domain, all leaves at one depth; each record is counted in
@@ -28,27 +23,41 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
 
     Parameters
     ----------
-    domain : Domain or path of a domain file
-        What is public about the table. Without one it is learned from the data, with a
-        `PrivacyLeakWarning`.
-    epsilon, delta : the budget of a fit, read exactly as written
-        With delta = 0 the noise is discrete Laplace and the guarantee pure; with delta > 0 it is
-        discrete Gaussian, under zCDP. `float("inf")` gives exact counts, without any guarantee.
-    n_trees : number of trees
-    max_depth : the most splits on a path; None takes the paper's rule
-        min(floor(k / 2), floor(log_b n) - 1), at least 1.
-    size_share : share of the budget for a noisy number of records
-        Used only where the depth rule needs n and the domain does not declare it.
-    random_state : seeds the public tree shapes and nothing else
-    as_published : the paper's own form, which uses the exact number of records uncharged
-    ledger : path of a ledger file that every fit and update is charged to
-    n_jobs : threads; None for all cores
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    n_trees : int, default=10
+        The number of trees.
+    max_depth : int or None, default=None
+        The most splits on a path. None takes the paper's rule, min(floor(k / 2), floor(log_b n) - 1)
+        and at least 1, for k attributes, b branches of a split on average, and n records.
+    size_share : float, str or Fraction, default=0.05
+        The share of the budget for a noisy number of records. Spent only if `max_depth` is None and
+        the domain does not declare that number.
+    random_state : int, RandomState or None, default=None
+        Seeds the public shapes of the trees. Noise has no seed.
+    as_published : bool, default=False
+        Learn as the paper does, from the exact number of records, free of charge. No guarantee holds
+        then.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit and update is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
 
     Attributes
     ----------
-    forest_ : the released Forest, with its guarantee
-    classes_ : the labels, sorted
-    receipt_ : the ledger's receipt for the last fit or update, or None
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit or update.
 
     Privacy
     -------
@@ -156,10 +165,6 @@ class RandomDecisionForestClassifier(StructureFirstClassifier):
         curator = self._open_curator(self._open(X, y, classes=classes), budget, "fit")
         self._keep(self.learn(curator), curator)
         return self
-
-    def count(self, curator: CuratorLike, trees: Trees) -> Forest:
-        """UpdateStatistics of Algorithm 2 with Algorithm 4's noise, for all that is left."""
-        return self.finish(curator, trees, count_leaves(curator, trees))
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""

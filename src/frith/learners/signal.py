@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from frith.curator import CuratorLike, Release
-from frith.domain import Domain
 from frith.forest import Forest
 from frith.forest.trees import Trees
-from frith.growing.pruning import collapse, reliable_nodes
+from frith.growing.pruning import prune_unreliable
 from frith.growing.random_trees import grow_supported_trees
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share
-from frith.learners.structured import Answered, StructureFirstClassifier, forest_of_leaves
+from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_of_leaves
 
 
-class SignalForestClassifier(StructureFirstClassifier):
+class SignalForestClassifier(PublicTreesClassifier):
     """Random trees as deep as signal outweighs noise, each record judged by the surest node (DP-RF).
 
     No parameter is needed but epsilon: the least support theta of a node (eq. 5) and the number of
@@ -28,15 +26,40 @@ class SignalForestClassifier(StructureFirstClassifier):
 
     Parameters
     ----------
-    domain, epsilon, delta, ledger, n_jobs : as in every learner
-    size_share : share for a noisy number of records, where the domain does not declare it
-    random_state : seeds the public tree shapes and nothing else
-    as_published : the paper's own form, which uses the exact number of records uncharged
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Without one the domain is
+        learned from the data, with a `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        counts, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
+        Gaussian, and costs add up under zCDP.
+    size_share : float, str or Fraction, default=0.05
+        The share of the budget for a noisy number of records. Spent only if the domain does not
+        declare that number.
+    random_state : int, RandomState or None, default=None
+        Seeds the public shapes of the trees. Noise has no seed.
+    as_published : bool, default=False
+        Learn as the paper does, from the exact number of records, free of charge. No guarantee holds
+        then.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
 
     Attributes
     ----------
-    tau_ : the number of trees
-    theta_ : the least estimated support of a node that is split
+    forest_ : Forest
+        What was released, with its guarantee.
+    classes_ : ndarray
+        The labels, sorted.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
+    tau_ : int
+        The number of trees.
+    theta_ : float
+        The least estimated support of a node that is split.
 
     Privacy
     -------
@@ -85,7 +108,7 @@ class SignalForestClassifier(StructureFirstClassifier):
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
         """The surest node of a path speaks (4.6, 4.7), once the unreliable ones are pruned."""
         forest = forest_of_leaves(answered, trees, leaves, vote="confident")
-        return _prune(forest, leaf_noise=math.sqrt(leaves.variance))
+        return prune_unreliable(forest, leaf_noise=math.sqrt(leaves.variance))
 
 
 def least_support(curator: CuratorLike, tau: int) -> float:
@@ -93,9 +116,9 @@ def least_support(curator: CuratorLike, tau: int) -> float:
     if curator.is_exact:
         return 0.0
     amount = float(curator.remaining_share * curator.budget.total)
-    is_rho, most = curator.budget.unit == "rho", curator.records_per_unit
-    noise = most * (np.sqrt(tau / (2 * amount)) if is_rho else np.sqrt(2) * tau / amount)
-    return float(curator.domain.n_labels * noise)
+    is_rho = curator.budget.unit == "rho"
+    noise = np.sqrt(tau / (2 * amount)) if is_rho else np.sqrt(2) * tau / amount
+    return float(curator.domain.n_labels * (curator.records_per_unit * noise))
 
 
 def number_of_trees(curator: CuratorLike, n: int) -> int:
@@ -104,24 +127,3 @@ def number_of_trees(curator: CuratorLike, n: int) -> int:
     limit = n / float(Fraction(sum(useful), len(useful))) ** 2
     fitting = [t for t in range(1, len(useful) + 1) if least_support(curator, t) < limit]
     return max(fitting, default=1)
-
-
-def _prune(forest: Forest, leaf_noise: float) -> Forest:
-    """Empty the unreliable nodes, and cut off splits without a reliable child."""
-    trees = forest.trees
-    reliable = reliable_nodes(trees, forest.domain, forest.values, leaf_noise)
-    live = np.array(
-        [
-            bool(reliable[_below(trees, node, forest.domain)].any())
-            if trees.attribute[node] >= 0
-            else False
-            for node in range(trees.n_nodes)
-        ]
-    )
-    emptied = replace(forest, values=np.where(reliable[:, None], forest.values, 0))
-    return collapse(emptied, live)
-
-
-def _below(trees: Any, node: int, domain: Domain) -> slice:
-    children = trees.children(node, domain)
-    return slice(children.start, children.stop)

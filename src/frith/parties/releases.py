@@ -14,7 +14,7 @@ from frith._documents import read_file, reading, write_file
 from frith.curator import RECORDS_ARE_PUBLIC, Curator, Progress, Release
 from frith.engines import Engine, open_table
 from frith.errors import FormatError
-from frith.learners.structured import count_leaves
+from frith.learners.public_trees import count_leaves
 from frith.ledger import Ledger, Receipt
 from frith.parties.shared_structure import Structure, hash_of
 from frith.privacy.budget import Budget

@@ -19,11 +19,11 @@ from frith.engines import open_table
 from frith.errors import FormatError
 from frith.forest.trees import Trees
 from frith.learners import RandomDecisionForestClassifier, SignalForestClassifier
-from frith.learners.structured import StructureFirstClassifier
+from frith.learners.public_trees import PublicTreesClassifier
 from frith.privacy.budget import Budget
 
 FORMAT = "frith-structure/1"
-LEARNERS: dict[str, type[StructureFirstClassifier]] = {
+LEARNERS: dict[str, type[PublicTreesClassifier]] = {
     "random-decision": RandomDecisionForestClassifier,
     "signal": SignalForestClassifier,
 }

@@ -7,6 +7,7 @@ counts up. See `frith.parties`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ class Answered(Protocol):
     def guarantee(self) -> Guarantee: ...
 
 
-class StructureFirstClassifier(PrivateForestClassifier):
+class PublicTreesClassifier(PrivateForestClassifier):
     """Structure from public facts, one question about the leaves, the rest is post-processing."""
 
     @abstractmethod
@@ -41,14 +42,17 @@ class StructureFirstClassifier(PrivateForestClassifier):
         """The forest, from noisy counts of the leaves."""
 
     def learn(self, curator: CuratorLike) -> Forest:
-        trees = self.grow(curator)
+        return self.count(curator, self.grow(curator))
+
+    def count(self, curator: CuratorLike, trees: Trees) -> Forest:
+        """Count the records in the leaves of `trees`, for all that is left of the budget."""
         return self.finish(curator, trees, count_leaves(curator, trees))
 
 
-def count_leaves(curator: CuratorLike, trees: Trees) -> Release:
-    """Labels in the leaves of all trees, for all that is left of the budget."""
-    kernel = LeafCounts(trees, curator.domain)
-    return curator.noisy_counts(kernel, curator.remaining_share, "labels in the leaves")
+def count_leaves(curator: CuratorLike, trees: Trees, share: Fraction | None = None) -> Release:
+    """Labels in the leaves of all trees, for a share of the budget or for all that is left."""
+    share = curator.remaining_share if share is None else share
+    return curator.noisy_counts(LeafCounts(trees, curator.domain), share, "labels in the leaves")
 
 
 def forest_of_leaves(answered: Answered, trees: Trees, leaves: Release, vote: str) -> Forest:
