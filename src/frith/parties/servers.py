@@ -132,6 +132,9 @@ def train_between(
 ) -> PrivateForestClassifier:
     """Train one forest on the tables of several servers, horizontally.
 
+    A party that fails is named. The estimator has the parties' shares in its guarantee, and
+    `failures_`: who is missing, and why.
+
     Parameters
     ----------
     servers : each party's name and a connection to its server
@@ -142,9 +145,6 @@ def train_between(
     colluders : how many parties may put together what they know, with `secure`
     allow_missing : without `secure`, go on without a party that fails
     timeout : seconds to wait for one party's answer to one question
-
-    A party that fails is named. The estimator has the parties' shares in its guarantee, and
-    `failures_`: who is missing, and why.
     """
     if secure and allow_missing:
         raise ValueError("a secure sum cannot go on without a party; try again with the others")

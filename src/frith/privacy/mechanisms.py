@@ -24,11 +24,14 @@ class DiscreteLaplace:
 
     Claim    D -> q(D) + noise is `epsilon`-DP when the integer vector q has L1 sensitivity at most
              `sensitivity` between neighbors.
+
     Proof    P[M(D)=z] / P[M(D')=z] = exp((|z - q(D')|_1 - |z - q(D)|_1) / scale), at most
              exp(sensitivity / scale) by the triangle inequality, and scale, as a fraction, is at
              least sensitivity / epsilon.
+
     Assumes  exact sampling at a float scale, which OpenDP's discrete Laplace sampler gives. Sums
              saturate at the ends of 64 bits, which is a function of the release alone.
+
     Checked  tests/privacy/test_mechanisms.py: the ratio in closed form, the samples against the law.
     """
 
@@ -55,10 +58,13 @@ class DiscreteGaussian:
 
     Claim    D -> q(D) + noise is `rho`-zCDP when the integer vector q has squared L2 sensitivity at
              most `sensitivity_squared` between neighbors.
+
     Proof    Canonne, Kamath and Steinke 2020, Theorem 14 (the multivariate form): integer shifts of
              squared length s between the centers cost s / (2 scale^2), and scale^2, as a fraction,
              is at least sensitivity_squared / (2 rho).
+
     Assumes  exact sampling at a float scale, which OpenDP's discrete Gaussian sampler gives.
+
     Checked  tests/privacy/test_mechanisms.py: Renyi divergences from the law, the samples against it.
     """
 
@@ -90,6 +96,7 @@ class PrivateChoice:
     Candidates may have public weights: scale times the logarithm of a weight is added to its score.
 
     Claim    Pure (`epsilon`): epsilon-DP. zCDP (`rho`): rho-zCDP.
+
     Proof    Adding one number to all scores changes no choice, so a list of range R behaves as a
              monotone list of sensitivity R. Pure: permute-and-flip with weights
              exp(epsilon * score / R) is epsilon-DP for monotone scores (McKenna and Sheldon 2020).
@@ -98,8 +105,10 @@ class PrivateChoice:
              2021), and s^2 >= R^2 / (8 rho).
              A weight adds the same integer on both tables. Scores are cut off at +-`LIMIT`: where
              scores change by numbers between a and b, a <= 0 <= b, b - a = R, they still do.
+
     Assumes  exact sampling, which OpenDP's noisy max gives; integer scores that all move one way,
              or as far up as down, so that 0 is between the changes.
+
     Checked  tests/privacy/test_mechanisms.py: the ratio by enumeration, the samples against the law.
     """
 
@@ -139,6 +148,7 @@ class SignChoice:
     are all pairs of a question q and s in {-1, 0, 1}^K, with score sum_k s_k d_k(q).
 
     Claim    Pure (`epsilon`): epsilon-DP. zCDP (`rho`): rho-zCDP.
+
     Proof    One record moves every score by at most `reach` either way, so the exponential
              mechanism with weights w_q exp(score / scale), w public, has range 2 reach / scale. Its
              sum over s factorises: q has weight w_q prod_k (exp(a_k) + 1 + exp(-a_k)) with
@@ -150,8 +160,10 @@ class SignChoice:
              Logarithms are taken less the largest sum, which moves by t, |t| <= reach / scale, so
              all of them move by numbers from -reach / scale - t to reach / scale - t; 0 is one of
              these, so cutting logarithms off at -`LIMIT` keeps their changes in between.
+
     Assumes  exact sampling of each factor, which OpenDP's noisy max with Gumbel noise gives; sums
              of float64 logarithms between 0 and log 3 within 2^-31.
+
     Checked  tests/privacy/test_sign_choice.py: the ratio by enumeration, the samples against the law.
     """
 

@@ -31,13 +31,16 @@ class LaplaceShare:
 
     Claim    D -> q(D) + the sum of `honest` independent shares is `epsilon`-DP when the integer
              vector q has L1 sensitivity at most `sensitivity`; further independent noise keeps it so.
+
     Proof    Let r = 1 / honest and let A have P[A=n] = C(n+r-1, n) (1-q)^r q^n with q = exp(-1/scale).
              Its generating function is ((1-q) / (1-qz))^r, so the sum of `honest` of them has
              (1-q) / (1-qz): it is geometric. A share is A - B with A, B independent of this law, so
              the sum of `honest` shares is the difference of two geometric counts, P[k] proportional
              to q^|k|: discrete Laplace noise of that scale, whose claim is DiscreteLaplace's. What
              the other parties add is independent of it, hence post-processing.
+
     Assumes  exact sampling, which `frith.privacy.polya` gives, and OpenDP for a single share.
+
     Checked  tests/privacy/test_shares.py: the law by convolution, samples against it, and that one
              share fewer is rejected.
     """
@@ -82,12 +85,15 @@ class GaussianShare:
     Claim    D -> q(D) + the sum of `honest` independent shares is `rho`-zCDP when the integer vector
              q of at most `cells` entries has squared L2 sensitivity at most `sensitivity_squared`;
              further independent noise keeps it so.
+
     Proof    Kairouz, Liu and Steinke 2021 (the distributed discrete Gaussian): h shares of scale s
              give (e^2 / 2)-zCDP with e^2 = sensitivity_squared / (h s^2) + cells tau / 2, where tau =
              10 sum over k < h of exp(-2 pi^2 s^2 k / (k+1)). For s >= 2 each term is at most
              exp(-4 pi^2) < 1e-17, so tau <= 1e-16 (h - 1). With s^2, as a fraction, at least
              sensitivity_squared / (2 h (rho - cells tau / 4)), e^2 / 2 is at most rho.
+
     Assumes  exact sampling at a float scale, which OpenDP's discrete Gaussian sampler gives.
+
     Checked  tests/privacy/test_shares.py: Renyi divergences of the convolved law, samples against it.
     """
 
