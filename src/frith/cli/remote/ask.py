@@ -117,9 +117,8 @@ def train(
     """
     _check(output, no_wait)
     database = connect(ctx)
-    how = learner or database.table(table).learner
-    options = _parameters(database, how, trees, height, seed, set_)
-    job = database.train(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
+    options = _parameters(database, table, learner, trees, height, seed, set_)
+    job = database.train(table, epsilon=epsilon, delta=delta, wait=False, **options)
     _finish(job, output, no_wait, json)
 
 
@@ -141,9 +140,8 @@ def dry_run(
     if output is not None:
         check_output(output)
     database = connect(ctx)
-    how = learner or database.table(table).learner
-    options = _parameters(database, how, trees, height, seed, set_)
-    job = database.dry_run(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
+    options = _parameters(database, table, learner, trees, height, seed, set_)
+    job = database.dry_run(table, epsilon=epsilon, delta=delta, wait=False, **options)
     if output is None and not no_wait:
         say(result_of(job).forest_.describe())
     else:
@@ -193,18 +191,20 @@ def cancel(ctx: typer.Context, id: JobId) -> None:
 
 def _parameters(
     database: RemoteDatabase,
-    learner: str,
+    table: str,
+    learner: Learner | None,
     trees: int | None,
     height: int | None,
     seed: int | None,
     settings: list[str] | None,
 ) -> dict[str, Any]:
-    """The options that were given, by the names that the server's learner has for them."""
+    """The learner, and the options that were given, by the names that it has for them."""
+    how = learner or database.table(table).learner
     given = {"n_trees": trees, "height": height, "random_state": seed}
     options = {name: value for name, value in given.items() if value is not None}
     offered = {found.name: found.parameters for found in database.learners()}
-    options = name_height(options, offered.get(learner, ()))
-    return options | dict(map(read_setting, settings or ()))
+    options = name_height(options, offered.get(how, ()))
+    return {"learner": how} | options | dict(map(read_setting, settings or ()))
 
 
 def _check(output: Path | None, no_wait: bool) -> None:
