@@ -642,7 +642,7 @@ def test_a_member_is_disabled_and_enabled_on_the_page(house, curator, analyst):
     assert "members/carla/disable" not in curator.get("/curate/members").text
     curator.post(shut_out)
     text = check(curator.get("/curate/members?done=disabled")).text
-    assert "all their tokens have ended" in text
+    assert "all their tokens are revoked" in text
     assert "members/ana/tokens" not in text
     assert analyst.client.get("/jobs").headers["location"].startswith("/sign-in")
     curator.post("/curate/members/ana/enable")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 from frith.client.accounts import TableAccount
 from frith.client.curating import Curating
 from frith.client.documents import (
+    BudgetRequest,
     BudgetResponse,
     CountsRequest,
     ForestRequest,
@@ -21,10 +22,9 @@ from frith.client.documents import (
     Quote,
     QuoteRequest,
     RequestDocument,
-    ScoreRequest,
     TableInfo,
     UpdateRequest,
-)
+)  # fmt: skip
 from frith.client.estimators import id_of, read_estimator
 from frith.client.jobs import Job, Progress
 from frith.client.wire import Wire
@@ -243,7 +243,7 @@ class RemoteDatabase(Curating):
         `forest` is an estimator that came from this server, or its id.
         """
         job = self._ask(
-            ("forests", id_of(forest), "scores"), ScoreRequest(**_amounts(epsilon, delta)), key
+            ("forests", id_of(forest), "scores"), BudgetRequest(**_amounts(epsilon, delta)), key
         )
         return cast("Score", job.result(progress)) if wait else job
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -173,16 +172,14 @@ def problem_response(scope: Scope, problem: Exception) -> Response:
 
 
 def _handle_problems(app: FastAPI) -> None:
-    Handler = Callable[[Request, Any], Awaitable[Response]]
-
     async def known(request: Request, error: Any) -> Response:
         return problem_response(request.scope, error)
 
-    async def unreadable(request: Request, error: RequestValidationError) -> Response:
+    async def unreadable(request: Request, error: Any) -> Response:
         problem = invalid(first_problem(error.errors()))
         return problem_response(request.scope, problem)
 
-    async def http(request: Request, error: HTTPException) -> Response:
+    async def http(request: Request, error: Any) -> Response:
         code = _CODES.get(error.status_code, ProblemCode.BAD_REQUEST)
         problem = Problem(
             code, "there is nothing here" if code == ProblemCode.NOT_FOUND else str(error.detail)
@@ -191,14 +188,7 @@ def _handle_problems(app: FastAPI) -> None:
             return problem_page(request.scope, problem.message, error.status_code)
         return JSONResponse(problem.to_json(), error.status_code, error.headers)
 
-    handlers: dict[Any, Handler] = {
-        Problem: known,
-        StoreError: known,
-        BudgetExceeded: known,
-        OutsideWindow: known,
-        OtherNeighbors: known,
-        RequestValidationError: unreadable,
-        HTTPException: http,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
+    for kind in (Problem, StoreError, BudgetExceeded, OutsideWindow, OtherNeighbors):
+        app.add_exception_handler(kind, known)
+    app.add_exception_handler(RequestValidationError, unreadable)
+    app.add_exception_handler(HTTPException, http)

@@ -99,7 +99,7 @@ def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
 
 
 @router.post("/forests/{forest}/scores", status_code=202)
-def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def score(forest: str, asked: d.BudgetRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for a noisy confusion matrix of this forest on its table. Charged."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:

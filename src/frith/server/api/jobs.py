@@ -56,9 +56,7 @@ def cancel(job: str, caller: Called) -> d.JobResponse:
 @router.get("/scores/{job}")
 def get_score(job: str, caller: Called) -> d.ScoreResponse:
     """A private score, by the job that made it."""
+    context, member = caller.context, caller.member
     with caller.read() as session:
-        found, document = history.find_release(
-            caller.context, session, job, caller.member, JobKind.SCORE
-        )
-        receipt = history.own_receipt(caller.context, session, found)
-    return d.ScoreResponse(id=job, receipt=receipt, **document)
+        found = history.find_release(context, session, job, member, JobKind.SCORE)
+    return d.ScoreResponse(**found)

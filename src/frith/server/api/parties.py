@@ -42,9 +42,7 @@ def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> 
 @router.get("/counts/{job}")
 def get_counts(job: str, caller: Called) -> d.CountsResponse:
     """The counts, by the job that made them."""
+    context, member = caller.context, caller.member
     with caller.read() as session:
-        found, document = history.find_release(
-            caller.context, session, job, caller.member, JobKind.COUNT
-        )
-        receipt = history.own_receipt(caller.context, session, found)
-    return d.CountsResponse(id=job, receipt=receipt, **document)
+        found = history.find_release(context, session, job, member, JobKind.COUNT)
+    return d.CountsResponse(**found)

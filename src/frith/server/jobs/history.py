@@ -101,12 +101,13 @@ def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
 
 def find_release(
     context: Context, session: Session, job: str, member: Member, kind: JobKind
-) -> tuple[Job, Any]:
-    """A job of this kind, and the document that it released."""
+) -> dict[str, Any]:
+    """What a job of this kind released, with its id and its receipt."""
     found = find_job(session, job, member)
     if found.kind != kind:
         raise not_found("counts" if kind == JobKind.COUNT else kind)
-    return found, released(context, session, found)
+    receipt = own_receipt(context, session, found)
+    return {"id": found.id, "receipt": receipt} | released(context, session, found)
 
 
 def released(context: Context, session: Session, job: Job) -> Any:

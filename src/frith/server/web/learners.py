@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from frith.server.problems import invalid
 from frith.server.web.forms import Form
 
 _WANTED = {"flag": "true or false", "whole": "a whole number", "number": "a number"}
+_READERS: dict[str, Callable[[str], Any]] = {
+    "flag": {"true": True, "false": False}.__getitem__, "whole": int, "number": float, "choice": str,
+}  # fmt: skip
 _CHOICES = {
     "allocation": ALLOCATIONS,
     "criterion": ("gini", "entropy", "max"),
@@ -76,16 +80,9 @@ def _kind(default: Any) -> str:
 
 def _read(field: Field) -> Any:
     """The field's value in its own type, so that spelling out a default is the same request."""
-    text = field.value
     try:
-        match field.kind:
-            case "flag":
-                return {"true": True, "false": False}[text]
-            case "whole":
-                return int(text)
-            case "number":
-                return float(text)
+        return _READERS[field.kind](field.value)
     except (ValueError, KeyError):
-        wanted = _WANTED[field.kind]
-        raise invalid(f"the parameter {field.name} is {wanted}, not {text!r}") from None
-    return text
+        raise invalid(
+            f"the parameter {field.name} is {_WANTED[field.kind]}, not {field.value!r}"
+        ) from None
