@@ -55,7 +55,7 @@ def ids_of(remote, command="jobs"):
 
 def test_a_server_has_to_be_named(run, monkeypatch):
     monkeypatch.delenv("FRITH_URL", raising=False)
-    assert "which server? Set FRITH_URL" in run("remote", "tables", code=2).stderr
+    assert "no server: set FRITH_URL" in run("remote", "tables", code=2).stderr
 
 
 def test_a_token_has_to_be_there_and_is_no_option(run, host, monkeypatch):

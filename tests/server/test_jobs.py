@@ -180,7 +180,7 @@ def test_every_pass_may_be_the_last_of_an_attempt(house):
 
 def test_a_job_is_given_up_after_so_many_attempts_and_its_charge_is_kept(house):
     job = ask(house)
-    for _ in range(lifecycle.MOST_ATTEMPTS):
+    for _ in range(lifecycle.MAX_ATTEMPTS):
         assert attempt(house, Lab(1)) == "killed"
         house.clock.move(seconds=61)
     lab = Lab()
@@ -197,7 +197,7 @@ def test_a_job_that_kills_workers_before_it_is_charged_is_given_up_for_free(hous
 
     monkeypatch.setattr(Work, "rehearse", die)
     job = ask(house)
-    for _ in range(lifecycle.MOST_ATTEMPTS):
+    for _ in range(lifecycle.MAX_ATTEMPTS):
         assert attempt(house, Lab()) == "killed"
         house.clock.move(seconds=61)
     attempt(house, Lab())

@@ -401,7 +401,7 @@ def test_the_price_is_told_as_epsilon_moves(house, analyst):
 def test_a_budget_with_a_delta_is_told_in_percents(house, analyst):
     house.register("soft", epsilon="1", delta="1e-6")
     quote = analyst.get("/tables/soft/quote?epsilon=0.5&delta=1e-6").json()
-    assert re.match(r"Costs 2\d\.\d\d% of your budget\. What is left would buy one more request",
+    assert re.match(r"Costs 2\d\.\d\d% of your budget\. What is left would pay for one more request",
                     quote["text"])  # fmt: skip
     assert 'name="delta"' in check(analyst.get("/tables/soft")).text
     assert "%" in analyst.get("/").text
@@ -470,7 +470,7 @@ def test_a_queued_job_can_be_cancelled_and_a_done_one_cannot(house, analyst):
     assert analyst.get(f"/jobs/{queued}/state").json()["state"] == "queued"
     assert analyst.get(f"/forests/{queued}", status=303).headers["location"] == f"/jobs/{queued}"
     analyst.post(f"/jobs/{queued}/cancel")
-    assert "given back" in analyst.get(f"/jobs/{queued}?done=cancelled").text
+    assert "reservation are cancelled" in analyst.get(f"/jobs/{queued}?done=cancelled").text
     done = analyst.train(house)
     assert "nly a queued job" in analyst.post(f"/jobs/{done}/cancel", status=409).text
 
@@ -623,7 +623,7 @@ def test_a_long_ledger_has_pages(house, curator, analyst, monkeypatch):
     assert len(whole) > 4
     page = importlib.import_module("frith.server.web.curate.ledger")
     monkeypatch.setattr(page, "_SHOWN", 2)
-    monkeypatch.setattr("frith.server.api.ledger._PAGE", 2)
+    monkeypatch.setattr("frith.server.budget.export.PAGE", 2)
     assert curator.get("/curate/ledger.json").json() == whole
     address, seen = "/curate/ledger", []
     while address:
@@ -642,7 +642,7 @@ def test_a_member_is_disabled_and_enabled_on_the_page(house, curator, analyst):
     assert "members/carla/disable" not in curator.get("/curate/members").text
     curator.post(shut_out)
     text = check(curator.get("/curate/members?done=disabled")).text
-    assert "all their tokens have ended" in text
+    assert "all their tokens are revoked" in text
     assert "members/ana/tokens" not in text
     assert analyst.client.get("/jobs").headers["location"].startswith("/sign-in")
     curator.post("/curate/members/ana/enable")
@@ -662,7 +662,7 @@ def test_a_curator_stops_a_running_job_on_its_page(house, curator, analyst):
 
 
 def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):
-    monkeypatch.setattr("frith.server.jobs.lifecycle.PAGE", 2)
+    monkeypatch.setattr("frith.server.jobs.history.PAGE", 2)
     done = {analyst.train(house, epsilon=epsilon) for epsilon in ("0.1", "0.2", "0.3")}
     for person, start in ((analyst, "/jobs"), (curator, "/curate/jobs")):
         address, seen = start, []

@@ -1,4 +1,4 @@
-"""`frith member` and `frith token`: who may use a server, on the machine that has its database."""
+"""`frith member` and `frith token`: members and tokens, on the machine that has the database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from frith.server.context import Context
 
 members = typer.Typer(no_args_is_help=True, help="Curators and analysts of a server.")
-tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
+tokens = typer.Typer(no_args_is_help=True, help="Tokens that members sign in with.")
 _COLUMNS = ("name", "role", "subject", "disabled")
 Who = Annotated[str, typer.Argument(metavar="NAME", help="A member's name.")]
 
@@ -45,7 +45,7 @@ def add(
 
 @members.command("list")
 def list_members(config: Config = None, database: Place = None, json: AsJson = False) -> None:
-    """Show everybody."""
+    """List all members."""
     from frith.server.auth import members as service
 
     with _context(config, database) as context, context.database.read() as session:
@@ -56,16 +56,16 @@ def list_members(config: Config = None, database: Place = None, json: AsJson = F
 
 @members.command("disable")
 def disable(name: Who, config: Config = None, database: Place = None) -> None:
-    """Shut somebody out at once, whatever they sign in with; their tokens end."""
+    """Disable a member and revoke all their tokens at once."""
     _set_disabled(name, True, config, database)
-    say(f"{name} is shut out, and all their tokens have ended")
+    say(f"{name} is disabled, and all their tokens are revoked")
 
 
 @members.command("enable")
 def enable(name: Who, config: Config = None, database: Place = None) -> None:
-    """Let somebody in again; they need a new token."""
+    """Enable a member again; they need a new token."""
     _set_disabled(name, False, config, database)
-    say(f"{name} may sign in again; give them a token with `frith token create {name}`")
+    say(f"{name} is enabled; give them a token with `frith token create {name}`")
 
 
 def _set_disabled(name: str, disabled: bool, config: Any, database: str | None) -> None:
@@ -79,7 +79,7 @@ def _set_disabled(name: str, disabled: bool, config: Any, database: str | None) 
 def create(
     name: Who,
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
-    days: Annotated[int | None, typer.Option(help="How long it is valid.", min=1)] = None,
+    days: Annotated[int | None, typer.Option(help="Days that it is valid for.", min=1)] = None,
     config: Config = None,
     database: Place = None,
 ) -> None:
@@ -94,12 +94,12 @@ def create(
 
 @tokens.command("list")
 def list_tokens(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of one member.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only this member's.")] = None,
     config: Config = None,
     database: Place = None,
     json: AsJson = False,
 ) -> None:
-    """Show tokens, without their secrets."""
+    """List tokens, without their secrets."""
     from frith.server.auth import members as service
 
     columns = ("id", "member", "note", "created", "expires", "revoked")
@@ -115,7 +115,7 @@ def revoke(
     config: Config = None,
     database: Place = None,
 ) -> None:
-    """End a token and its browser sessions at once."""
+    """Revoke a token and end its browser sessions at once."""
     from frith.server.auth import members as service
     from frith.server.schema import Member
 

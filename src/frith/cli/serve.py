@@ -24,12 +24,12 @@ Place = Annotated[
         "--database",
         metavar="PLACE",
         help="A SQLite file, or postgresql://user:password@host/database. "
-        "FRITH_DATABASE says the same, and shows in no process list.",
+        "Process lists show this option, but not the variable FRITH_DATABASE.",
     ),
 ]
 _EXPOSED = (
-    "others can reach this address, and tokens would travel in the clear: put a proxy with TLS in "
-    "front and set secure_cookies, or set tls_certificate and tls_key."
+    "other machines can reach this address, and tokens would travel unencrypted: put a proxy with TLS "
+    "in front and set secure_cookies, or set tls_certificate and tls_key."
 )
 
 
@@ -39,19 +39,17 @@ def serve(
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Worker processes; 0 for none here.")
+        int | None, typer.Option(min=0, help="Worker processes to start; 0 for none.")
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option(
-            "--demo", help="With a sample table and two tokens, in a folder that goes away."
-        ),
+        typer.Option("--demo", help="Use a sample table and two tokens, in a temporary folder."),
     ] = False,
 ) -> None:
     """Run the private database: its API, its pages and its workers.
 
     Start with `frith serve --demo`. For real use, add a curator with `frith member add`, and give
-    them a token with `frith token create`. Every setting of the file can also be a variable:
+    them a token with `frith token create`. Every setting of the file can also be a variable, such as
     FRITH_PORT=80. The log goes to stderr, one JSON object a line.
     """
     from frith.server.run.shutdown import Shutdown
@@ -77,7 +75,7 @@ def _run(settings: Settings, folder: Path | None, shutdown: Shutdown) -> None:
 
 
 def worker(config: Config = None, database: Place = None) -> None:
-    """Run jobs of a server, in this process, until stopped. Start as many as there is room for."""
+    """Run a server's jobs in this process until stopped. Start as many as the machine can carry."""
     from frith.server.run.logs import set_up_logs
     from frith.server.run.pool import run_worker
     from frith.server.run.shutdown import Shutdown
@@ -116,7 +114,7 @@ def _say_where(context: Context, folder: Path | None) -> None:
     from frith.server.run.sample import ANALYST, CURATOR, fill
 
     sample = fill(context, folder)
-    say_note("this is a demo: everything in it is gone when it stops.")
+    say_note("this is a demo: everything in it is deleted when it stops.")
     err().print(
         f"\n  open     {where}\n  table    {sample.table}\n"
         f"  curator  {CURATOR}  {sample.curator_token}\n"

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
     from frith.client.jobs import Job
 
 _HOMES = {
-    "accounts": ("TableAccount",),
-    "database": ("RemoteDatabase", "connect"),
-    "documents": (
-        "Account", "Grant", "LearnerInfo", "Listing", "Member", "Quote", "TableInfo", "Token",
-    ),
-    "jobs": ("Job",),
+    "Job": "jobs", "RemoteDatabase": "database", "TableAccount": "accounts", "connect": "database",
 }  # fmt: skip
 __all__ = [
     "Account", "Grant", "Job", "LearnerInfo", "Listing", "Member", "Quote", "RemoteDatabase",
@@ -36,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"frith.client.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module(f"frith.client.{_HOMES.get(name, 'documents')}")
+    return getattr(home, name)

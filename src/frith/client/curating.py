@@ -1,4 +1,4 @@
-"""What a curator does on a server: tables, budgets, grants, members and tokens."""
+"""The curator's methods: tables, budgets, grants, members and tokens."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Curating:
 
         Parameters
         ----------
-        name : what analysts call it
+        name : the table's name, which analysts use
         source : a path or URL that the server can open; ${NAME} is read from its environment
-        domain : what is public about it, or the path of a domain file
-        epsilon : what may be spent on it in all
-        title : a line about it
-        signed : your word that each row of a query depends on one record alone
+        domain : its public facts, or the path of a domain file
+        epsilon : its total budget
+        title : one line about it
+        signed : True if you state that each row of a query depends on one record alone
         **policy : delta, analyst_epsilon, request_epsilon, least_epsilon, learners, renewal_days
         """
         if not isinstance(domain, Domain):
@@ -59,13 +59,13 @@ class Curating:
         return TableInfo.read(self._wire.post("tables", body=d.TableRequest.read(body)))
 
     def set_policy(self, table: str, **changes: Any) -> TableInfo:
-        """Change some of a table's policy and keep the rest; None takes a cap away."""
+        """Change parts of a table's policy and keep the rest; None removes a cap."""
         old = self._wire.get("tables", table)["policy"]
         policy = {name: old.get(name) for name in _POLICY} | changes
         return TableInfo.read(self._wire.put("tables", table, "policy", body=_policy(policy)))
 
     def raise_version(self, table: str) -> TableInfo:
-        """Say that the records have changed: from now on a repeated request is a new one."""
+        """State that the records have changed: a repeated request is now a new one."""
         return TableInfo.read(self._wire.post("tables", table, "version"))
 
     def add_batch(
@@ -86,18 +86,18 @@ class Curating:
         columns: Sequence[str] | None = None,
         epsilon: Any = None,
     ) -> Grant:
-        """Let an analyst ask about a table, or some attributes of it, up to an epsilon of their own."""
+        """Let an analyst ask about a table, or about some attributes, with an optional cap of their own."""
         cap = None if epsilon is None else show(exact(epsilon))
         columns = None if columns is None else list(columns)
         body = d.GrantRequest.read({"columns": columns, "epsilon": cap})
         return Grant.read(self._wire.put("tables", table, "grants", member, body=body))
 
     def withdraw(self, table: str, member: str) -> None:
-        """End a grant; what was spent under it stays spent."""
+        """Withdraw a grant; what was spent under it stays spent."""
         self._wire.delete("tables", table, "grants", member)
 
     def members(self) -> Listing[Member]:
-        """Everybody."""
+        """All members."""
         return Listing(map(Member.read, self._wire.get("members")))
 
     def add_member(
@@ -108,11 +108,11 @@ class Curating:
         return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
-        """Shut a member out at once, whatever they sign in with; their tokens end."""
+        """Disable a member and revoke all their tokens at once."""
         return self._set_disabled(member, True)
 
     def enable(self, member: str) -> Member:
-        """Let a member in again; they need new tokens."""
+        """Enable a member again; they need new tokens."""
         return self._set_disabled(member, False)
 
     def _set_disabled(self, member: str, disabled: bool) -> Member:
@@ -124,25 +124,25 @@ class Curating:
         return Listing(map(Token.read, self._wire.get("members", member, "tokens")))
 
     def create_token(self, member: str, note: str = "", days: int | None = None) -> d.IssuedToken:
-        """A new token; its text is in `.token`, this once. Analysts may make their own."""
+        """Make a token; its text is in `.token`, only now. Analysts may make their own."""
         body = d.TokenRequest.read({"note": note, "days": days})
         return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:
-        """End a token, by its id, at once. Analysts may end their own."""
+        """Revoke a token at once. Analysts may revoke their own."""
         self._wire.delete("tokens", token if isinstance(token, str) else token.id)
 
     def verify_ledger(self) -> Verification:
-        """Follow the ledger's chain of hashes, and read stored requests again.
+        """Verify the ledger's chain of hashes, and read stored requests again.
 
-        `problems` are entries that were changed; `flagged` are charges that would be refused today.
+        `problems` are entries that were changed; `flagged` are charges that frith would refuse today.
         """
         found = d.VerificationResponse.read(self._wire.get("ledger", "verification"))
         return Verification(found.entries, found.head, tuple(found.problems), tuple(found.flagged))
 
 
 def _policy(given: dict[str, Any]) -> d.PolicyRequest:
-    """A policy as the server reads it: amounts in exact text, nothing where there is no cap."""
+    """A policy as the server reads it: amounts as exact text, caps of None left out."""
     for name in given:
         if name not in _POLICY:
             raise ValueError(f"a policy has no {name}; it has {', '.join(_POLICY)}")

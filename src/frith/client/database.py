@@ -1,4 +1,4 @@
-"""`connect`: a private database on a server, asked from Python."""
+"""`connect`: ask a private database on a server, from Python."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 from frith.client.accounts import TableAccount
 from frith.client.curating import Curating
 from frith.client.documents import (
+    BudgetRequest,
     BudgetResponse,
     CountsRequest,
     ForestRequest,
@@ -21,10 +22,9 @@ from frith.client.documents import (
     Quote,
     QuoteRequest,
     RequestDocument,
-    ScoreRequest,
     TableInfo,
     UpdateRequest,
-)
+)  # fmt: skip
 from frith.client.estimators import id_of, read_estimator
 from frith.client.jobs import Job, Progress
 from frith.client.wire import Wire
@@ -52,26 +52,26 @@ def connect(
 
     Parameters
     ----------
-    url : of the server, such as https://data.example.org
-    token : what the curator gave you; FRITH_TOKEN where none is given
-    timeout : seconds to wait for an answer; jobs may take longer
-    verify : the file of an authority to trust, beside True for the usual ones
-    insecure : send the token over plain http to another machine
+    url : the server's URL, such as https://data.example.org
+    token : your token, from a curator; FRITH_TOKEN if none is given
+    timeout : seconds to wait for a response; jobs may take longer
+    verify : True to trust the usual certificate authorities, or the file of another
+    insecure : True to send the token to another machine over plain http
     """
     return RemoteDatabase(Wire(url, token, timeout=timeout, verify=verify, insecure=insecure))
 
 
 class RemoteDatabase(Curating):
-    """Tables that nobody may see, and a server that answers with forests.
+    """A server with tables that nobody may see. It answers with forests.
 
-    What is learned comes back as fitted estimators with a guarantee and a receipt. Asking for the
-    same forest again is answered by the same forest, and costs nothing more.
+    Forests come back as fitted estimators with a guarantee and a receipt. Asking for the same forest
+    again returns the same forest and costs nothing more.
     """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.member = Member.read(wire.get("me", retry=False))
-        """Who you are there."""
+        """Who you are on the server."""
 
     @property
     def url(self) -> str:
@@ -88,7 +88,7 @@ class RemoteDatabase(Curating):
         return TableInfo.read(self._wire.get("tables", name))
 
     def domain(self, table: str) -> Domain:
-        """What is public about a table, as far as your grant goes."""
+        """The public facts about a table, as far as your grant goes."""
         return self.table(table).domain
 
     def budget(self, table: str) -> TableAccount:
@@ -96,7 +96,7 @@ class RemoteDatabase(Curating):
         return TableAccount.of(BudgetResponse.read(self._wire.get("tables", table, "budget")))
 
     def learners(self) -> Listing[LearnerInfo]:
-        """The learners, and the parameters that a request may set."""
+        """The learners and the parameters that a request may set."""
         return Listing(map(LearnerInfo.read, self._wire.get("learners")))
 
     def jobs(self, table: str | None = None) -> Listing[Job]:
@@ -105,7 +105,7 @@ class RemoteDatabase(Curating):
         return Listing(Job.at(self._wire, said) for said in found)
 
     def job(self, id: str) -> Job:
-        """A job by its id, to wait for it or to look at it."""
+        """A job, by its id."""
         return Job.at(self._wire, self._wire.get("jobs", id))
 
     def forests(self) -> Listing[Job]:
@@ -115,11 +115,11 @@ class RemoteDatabase(Curating):
         )
 
     def forest(self, id: str) -> PrivateForestClassifier:
-        """A forest that is done, as a fitted estimator. Free, as often as you like."""
+        """A finished forest as a fitted estimator. Free, as often as you like."""
         return read_estimator(self._wire.get("forests", id))
 
     def ledger(self) -> list[Receipt]:
-        """Every reservation, charge and release of yours, oldest first; a curator's is all."""
+        """Your reservations, charges and cancellations, oldest first; curators get everybody's."""
         return [Receipt.from_json(said) for said in self._wire.get_all("ledger", "after", _ENTRIES)]
 
     # -- asking --------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class RemoteDatabase(Curating):
         learner: str | None = None,
         **parameters: Any,
     ) -> Quote:
-        """What a forest would cost and what would be left. Free, and from public facts alone."""
+        """What a forest would cost and what would be left. Free; computed from public facts alone."""
         body = _forest_request(learner, epsilon, delta, parameters)
         return Quote.read(self._wire.post("tables", table, "quotes", body=body, retry=True))
 
@@ -145,7 +145,7 @@ class RemoteDatabase(Curating):
     def quote_update(
         self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = 0
     ) -> Quote:
-        """What an `update` would cost and what would be left, on the account that it is charged to."""
+        """What an `update` would cost and what would be left on the account that pays for it. Free."""
         return self._quote_further(
             forest, QuoteRequest.read({**_amounts(epsilon, delta), "batch": batch})
         )
@@ -157,13 +157,11 @@ class RemoteDatabase(Curating):
 
     @overload
     def train(
-        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
-        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ..., **parameters: Any,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[True] = ..., **more: Any
     ) -> PrivateForestClassifier: ...  # fmt: skip
     @overload
     def train(
-        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
-        key: str | None = ..., wait: Literal[False], progress: Progress = ..., **parameters: Any,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[False], **more: Any
     ) -> Job: ...  # fmt: skip
     def train(
         self,
@@ -198,13 +196,11 @@ class RemoteDatabase(Curating):
 
     @overload
     def dry_run(
-        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
-        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ..., **parameters: Any,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[True] = ..., **more: Any
     ) -> PrivateForestClassifier: ...  # fmt: skip
     @overload
     def dry_run(
-        self, table: str, learner: str | None = ..., *, epsilon: Any, delta: Any = ...,
-        key: str | None = ..., wait: Literal[False], progress: Progress = ..., **parameters: Any,
+        self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[False], **more: Any
     ) -> Job: ...  # fmt: skip
     def dry_run(
         self,
@@ -218,7 +214,7 @@ class RemoteDatabase(Curating):
         progress: Progress = True,
         **parameters: Any,
     ) -> PrivateForestClassifier | Job:
-        """Train on made-up records, drawn from the domain alone: free, and true of nobody."""
+        """Train on synthetic records drawn from the domain alone. Free; reveals nothing about the table."""
         body = _forest_request(learner, epsilon, delta, parameters)
         return self._ask_forest(("tables", table, "dry-runs"), body, key, wait, progress)
 
@@ -247,7 +243,7 @@ class RemoteDatabase(Curating):
         `forest` is an estimator that came from this server, or its id.
         """
         job = self._ask(
-            ("forests", id_of(forest), "scores"), ScoreRequest(**_amounts(epsilon, delta)), key
+            ("forests", id_of(forest), "scores"), BudgetRequest(**_amounts(epsilon, delta)), key
         )
         return cast("Score", job.result(progress)) if wait else job
 
@@ -274,23 +270,22 @@ class RemoteDatabase(Curating):
     ) -> PrivateForestClassifier | Job:
         """A random decision forest with a batch's records added, as a new estimator. Charged.
 
-        A batch of people who are nowhere else has a budget of its own; another is charged to the
-        table's.
+        A disjoint batch has its own budget; any other is charged to the table's.
         """
         path = ("forests", id_of(forest), "updates")
         body = UpdateRequest.read({**_amounts(epsilon, delta), "batch": batch})
         return self._ask_forest(path, body, key, wait, progress)
 
     def party(self) -> PartyInfo:
-        """The server as one of several parties: its name and its public key."""
+        """The server's name and public key as one of several parties."""
         return PartyInfo.read(self._wire.get("party"))
 
     def count(
         self, table: str, question: Any, domain: Domain, budget: Budget, round: Any = None
     ) -> Job:
-        """Ask for noisy counts: a question that several parties are asked alike. Charged.
+        """Ask for the noisy counts of a question that all parties are asked. Charged.
 
-        With a `round` they come masked, to be added to those of the other parties.
+        With a `round` the counts come masked, to be added to those of the other parties.
         """
         body: dict[str, Any] = {
             **_amounts(budget.epsilon, budget.delta),
@@ -313,7 +308,7 @@ class RemoteDatabase(Curating):
         return cast("PrivateForestClassifier", job.result(progress)) if wait else job
 
     def _ask(self, path: tuple[str, ...], body: RequestDocument, key: str | None) -> Job:
-        """Send a request that is paid once, however often it has to be sent."""
+        """Send a request that is charged once, however often it has to be sent."""
         return Job.at(
             self._wire, self._wire.post(*path, body=body, key=key or secrets.token_hex(16))
         )
@@ -321,7 +316,7 @@ class RemoteDatabase(Curating):
     # -- leaving -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the connection; jobs go on."""
+        """Close the connection; jobs go on."""
         self._wire.close()
 
     def __enter__(self) -> Self:
@@ -348,7 +343,7 @@ def _forest_request(
 
 
 def _amounts(epsilon: Any, delta: Any) -> dict[str, str]:
-    """Both amounts in exact text."""
+    """Both amounts as exact text."""
     budget = Budget.of(epsilon, delta)
     if budget.is_exact:
         raise ValueError("epsilon=inf has no price; a private database sells finite amounts")
@@ -356,7 +351,7 @@ def _amounts(epsilon: Any, delta: Any) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON has it: fractions as text, NumPy's numbers as Python's."""
+    """A parameter for JSON: fractions as text, NumPy's numbers as Python's."""
     if isinstance(value, Fraction):
         return show(value)
     return value.item() if hasattr(value, "item") else value

@@ -139,10 +139,6 @@ class QuoteRequest(BudgetRequest):
     )
 
 
-class ScoreRequest(BudgetRequest):
-    pass
-
-
 class UpdateRequest(BudgetRequest):
     batch: Name
 

@@ -1,4 +1,4 @@
-"""From what a server sends to what a local fit would have given, and back to the server's name of it."""
+"""Fitted estimators from a server's forests, and the ids that the server knows them by."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_score(data: Any) -> Score:
 
 
 def id_of(forest: PrivateForestClassifier | str) -> str:
-    """The server's name of a forest: given as such, or remembered by its estimator."""
+    """The id of a forest on the server, given as such or by its estimator."""
     if isinstance(forest, str):
         return forest
     known = getattr(forest, "_from_server", None)

@@ -1,4 +1,4 @@
-"""A job on the server: where it stands, waiting for it, and what it came to."""
+"""A job on the server: its progress, waiting for it, and its result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from frith.learners import PrivateForestClassifier
 
 Progress = bool | Callable[["Job"], None]
-"""True for a spinner on a terminal, False for silence, or a function to call when something is new."""
-_FIRST, _GROWTH, _LONGEST = 0.05, 1.4, 1.0  # seconds between two looks
+"""True for a spinner on a terminal, False for silence, or a function to call with every change."""
+_FIRST, _GROWTH, _LONGEST = 0.05, 1.4, 1.0  # seconds between two polls
 
 
 class Job(JobResponse):
@@ -44,11 +44,11 @@ class Job(JobResponse):
         return self.state.is_over
 
     def refresh(self) -> Job:
-        """Look again."""
+        """Ask the server for its present state."""
         return self._update(self._wire.get("jobs", self.id))
 
     def cancel(self) -> Job:
-        """End it while it is still queued; what was reserved for it is given back."""
+        """Cancel it and its reservation while it is still queued."""
         return self._update(self._wire.post("jobs", self.id, "cancel"))
 
     def _update(self, data: Any) -> Job:
@@ -56,7 +56,7 @@ class Job(JobResponse):
         return self
 
     def wait(self, progress: Progress = True) -> Job:
-        """Wait until it is over. An interrupt ends the waiting, not the job."""
+        """Wait until it is over. An interrupt stops the waiting, not the job."""
         with _telling(self), _shown(progress) as show:
             pause, before = _FIRST, None
             while True:
@@ -71,12 +71,12 @@ class Job(JobResponse):
                 self.refresh()
 
     def counts(self) -> dict[str, Any]:
-        """The answer of a job that counted."""
+        """The counts that the job released."""
         self._must_be_done()
         return CountsResponse.read(self._wire.get("counts", self.id)).to_json()
 
     def result(self, progress: Progress = True) -> PrivateForestClassifier | Score:
-        """The fitted estimator, or the score; waits for it where it is not there yet."""
+        """The fitted estimator or the score; waits until it is there."""
         self.wait(progress)
         self._must_be_done()
         if self.kind == JobKind.SCORE:
@@ -94,7 +94,7 @@ class Job(JobResponse):
 
 @contextmanager
 def _telling(job: Job) -> Iterator[None]:
-    """Where waiting ends early, say that the job goes on, and how to come back to it."""
+    """If waiting ends early, say that the job goes on and how to come back to it."""
     back = f"job {job.id} goes on at the server"
     try:
         yield
@@ -108,7 +108,7 @@ def _telling(job: Job) -> Iterator[None]:
 
 @contextmanager
 def _shown(progress: Progress) -> Iterator[Callable[[Job], None]]:
-    """A function that shows a job to whoever waits."""
+    """A function that shows the progress of a job."""
     if callable(progress):
         yield progress
         return

@@ -1,4 +1,4 @@
-"""Requests to a server: who asks, what is tried again, and problems that become exceptions."""
+"""HTTP requests to a server: the token, retries, and problems as exceptions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import httpx2
 
 TOKEN = "FRITH_TOKEN"
-_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try
-_LONGEST = 30.0  # seconds that a server may have us wait in all
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each retry
+_LONGEST = 30.0  # seconds that a server may make us wait in total
 _BUSY = (429, 503)
 _VISIBLE = re.compile(r"[!-~]+\Z")
 
 
 class Wire:
-    """A connection that sends the token with every request and shows it to nobody else.
+    """A connection that sends the token with every request, and never shows it.
 
-    Only requests that may arrive twice are tried again: those that only read, and those with an
+    It retries only requests that may safely arrive twice: those that only read, and those with an
     idempotency key.
     """
 
@@ -47,14 +47,16 @@ class Wire:
             headers={"authorization": f"Bearer {read_token(token)}", "accept": "application/json"},
             timeout=timeout,
             verify=_trusted(verify),
-            trust_env=not is_loopback(parts),  # a proxy would see what is meant for this machine
+            trust_env=not is_loopback(
+                parts
+            ),  # a proxy must not see requests that stay on this machine
         )
 
     def get(self, *path: str, retry: bool = True) -> Any:
         return self._ask("GET", path, retry=retry)
 
     def get_all(self, path: str, key: str, size: int, **query: str | None) -> Iterator[Any]:
-        """What the server lists by pages of `size`; `key` is its name for the last that one has."""
+        """All items of a list that comes in pages of `size`; `key` is the parameter for the last id."""
         params = {name: value for name, value in query.items() if value is not None}
         params["limit"] = str(size)
         while True:
@@ -101,7 +103,7 @@ class Wire:
 
         try:
             return self._client.request(method, place, **request)
-        except httpx2.RequestError as error:  # it did not arrive, or its answer did not
+        except httpx2.RequestError as error:  # the request or its response did not arrive
             return error
 
     def _read(self, answer: httpx2.Response | Exception) -> Any:
@@ -118,7 +120,7 @@ class Wire:
         raise self._problem(answer.status_code, said)
 
     def _problem(self, status: int, said: Any) -> RemoteError:
-        """The exception for a problem document; what else has such a status is no server of ours."""
+        """The exception for a problem document; any other body is not from a private database."""
         if not isinstance(said, dict) or not {"code", "message"} <= said.keys():
             return RemoteError(
                 f"{self.url} does not answer like a private database (status {status}); check the "
@@ -150,7 +152,7 @@ def _json(body: RequestDocument | None) -> Any:
 
 
 def read_url(url: str, insecure: bool = False) -> SplitResult:
-    """A URL that a token may be sent to.
+    """Parse a URL, and refuse one that a token must not be sent to.
 
     >>> read_url("https://data.example.org/frith/").geturl()
     'https://data.example.org/frith'
@@ -162,8 +164,8 @@ def read_url(url: str, insecure: bool = False) -> SplitResult:
         raise ValueError("the URL of a server has no user, ? or #; pass the token as token=")
     if parts.scheme == "http" and not insecure and not is_loopback(parts):
         raise ValueError(
-            f"over http the token would travel to {parts.hostname} for all to read; use https, or "
-            "say insecure=True (--insecure) where the network itself is safe"
+            f"over http anybody on the way to {parts.hostname} could read the token; use https, or pass "
+            "insecure=True (--insecure) if the network itself is safe"
         )
     return parts._replace(path=parts.path.rstrip("/"))
 
@@ -179,24 +181,24 @@ def is_loopback(parts: SplitResult) -> bool:
 
 
 def read_token(token: str | None) -> str:
-    """The token as given, else FRITH_TOKEN's. Messages never quote it."""
+    """The given token, else FRITH_TOKEN's. No message quotes it."""
     text = (os.environ.get(TOKEN, "") if token is None else token).strip()
     if not text:
         raise ValueError(f"no token: pass token=, or set {TOKEN}; a curator can make you one")
     if not _VISIBLE.match(text):
-        raise ValueError("the token has spaces or signs that no token has; copy it whole")
+        raise ValueError("the token has spaces or signs that no token has; copy all of it")
     return text
 
 
 def _trusted(verify: Any) -> Any:
-    """True for the usual authorities, or a file with one's own."""
+    """True for the usual authorities, or a context that trusts the given file."""
     if isinstance(verify, str | Path):
         return ssl.create_default_context(cafile=str(verify))
     return verify
 
 
 def _wait_for(answer: httpx2.Response | Exception, pause: float) -> float | None:
-    """How long to wait before asking again, None where this is the answer."""
+    """Seconds to wait before a retry; None if this response is final."""
     if isinstance(answer, Exception):
         return None if _is_about_tls(answer) else pause
     if answer.status_code not in _BUSY:

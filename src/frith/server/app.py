@@ -1,9 +1,8 @@
-"""The application: layers around the routes, and one place that turns problems into answers."""
+"""The application: middleware around the routes, and one place that turns problems into responses."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -28,7 +27,7 @@ from frith.server.auth.caller import PROBLEMS
 from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
 from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
-from frith.server.problems import Problem
+from frith.server.problems import Problem, conflict, invalid
 from frith.server.web import add_pages
 from frith.server.web.errors import is_page, problem_page
 
@@ -43,7 +42,7 @@ SECURITY = {
     "cross-origin-opener-policy": "same-origin",
 }
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
-"""For the OpenAPI document alone: the door has checked the token before."""
+"""For the OpenAPI document alone: the auth middleware has checked the token already."""
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _DATABASE_WAIT = 5  # seconds
 _CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
@@ -77,12 +76,12 @@ def make_app(context: Context) -> FastAPI:
 
 
 async def health() -> HealthResponse:
-    """Whether the server answers."""
+    """Answers if the server is up."""
     return HealthResponse()
 
 
 class ErrorMiddleware:
-    """Answers for problems of any layer, security headers, the log line and the metrics."""
+    """Turns errors of any layer into responses; adds security headers, a log line and metrics."""
 
     def __init__(self, app: ASGIApp, requests: Requests):
         self._app, self._requests = app, requests
@@ -93,7 +92,7 @@ class ErrorMiddleware:
             return
         began, status = time.monotonic(), 0
 
-        async def answer(message: Message) -> None:
+        async def respond(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -103,24 +102,26 @@ class ErrorMiddleware:
             await send(message)
 
         try:
-            await self._app(scope, receive, answer)
+            await self._app(scope, receive, respond)
         except Exception as error:  # noqa: BLE001 - what it says may be private: its name is logged
             if status:
-                raise RuntimeError("an answer broke off") from None
-            await _said_of(scope, error)(scope, receive, answer)
+                raise RuntimeError("a response broke off") from None
+            await _error_response(scope, error)(scope, receive, respond)
         finally:
-            self._tell(scope, status, time.monotonic() - began)
+            self._record(scope, status, time.monotonic() - began)
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route, method = _route_of(scope), scope["method"]
-        method = method if method in _METHODS else "other"  # a caller may make up any number
+        method = (
+            method if method in _METHODS else "other"
+        )  # callers could make up any number of them
         member = getattr(scope.get("state", {}).get("member"), "name", None)
         self._requests.add(method, route, status, seconds)
         log.info("request", method=method, route=route, status=status, member=member)
 
 
 def _route_of(scope: Scope) -> str:
-    """The route's path with names for what varies; what it is included under stands before it."""
+    """The route's path with parameter names, after the prefix that it is included under."""
     route = getattr(scope.get("route"), "path", None)
     if route is None:
         return "none"
@@ -128,18 +129,18 @@ def _route_of(scope: Scope) -> str:
     return "/".join(parts[: len(parts) - route.count("/")]) + route
 
 
-def _said_of(scope: Scope, error: Exception) -> Response:
-    """The answer for anything that a layer raised."""
+def _error_response(scope: Scope, error: Exception) -> Response:
+    """The response for anything that a layer raised."""
     if isinstance(error, Problem | StoreError):
-        return said(scope, error)
+        return problem_response(scope, error)
     log.error("unforeseen", error=type(error).__name__)
     if is_page(scope):
         return problem_page(scope, "something went wrong here", 500)
     return JSONResponse({"code": ProblemCode.FAILED, "message": "something went wrong here"}, 500)
 
 
-def said(scope: Scope, problem: Exception) -> Response:
-    """The answer for a problem, to a program or on a page: its code, its message, its status."""
+def problem_response(scope: Scope, problem: Exception) -> Response:
+    """A problem as JSON or as a page: its code, its message, its status."""
     if isinstance(problem, BudgetExceeded):
         left, cost = show(problem.remaining), show(problem.requested)
         problem = Problem(
@@ -150,9 +151,9 @@ def said(scope: Scope, problem: Exception) -> Response:
             unit=problem.unit,
         )
     if isinstance(problem, OutsideWindow):
-        problem = Problem(ProblemCode.INVALID, str(problem))
+        problem = invalid(str(problem))
     if isinstance(problem, OtherNeighbors):
-        problem = Problem(ProblemCode.CONFLICT, str(problem))
+        problem = conflict(str(problem))
     if not isinstance(problem, Problem):
         problem = Problem(
             ProblemCode.UNAVAILABLE,
@@ -171,16 +172,14 @@ def said(scope: Scope, problem: Exception) -> Response:
 
 
 def _handle_problems(app: FastAPI) -> None:
-    Handler = Callable[[Request, Any], Awaitable[Response]]
-
     async def known(request: Request, error: Any) -> Response:
-        return said(request.scope, error)
+        return problem_response(request.scope, error)
 
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        problem = Problem(ProblemCode.INVALID, first_problem(error.errors()))
-        return said(request.scope, problem)
+    async def unreadable(request: Request, error: Any) -> Response:
+        problem = invalid(first_problem(error.errors()))
+        return problem_response(request.scope, problem)
 
-    async def http(request: Request, error: HTTPException) -> Response:
+    async def http(request: Request, error: Any) -> Response:
         code = _CODES.get(error.status_code, ProblemCode.BAD_REQUEST)
         problem = Problem(
             code, "there is nothing here" if code == ProblemCode.NOT_FOUND else str(error.detail)
@@ -189,14 +188,7 @@ def _handle_problems(app: FastAPI) -> None:
             return problem_page(request.scope, problem.message, error.status_code)
         return JSONResponse(problem.to_json(), error.status_code, error.headers)
 
-    handlers: dict[Any, Handler] = {
-        Problem: known,
-        StoreError: known,
-        BudgetExceeded: known,
-        OutsideWindow: known,
-        OtherNeighbors: known,
-        RequestValidationError: invalid,
-        HTTPException: http,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
+    for kind in (Problem, StoreError, BudgetExceeded, OutsideWindow, OtherNeighbors):
+        app.add_exception_handler(kind, known)
+    app.add_exception_handler(RequestValidationError, unreadable)
+    app.add_exception_handler(HTTPException, http)

@@ -1,4 +1,4 @@
-"""What every part of the server is given: the database, the settings, a clock and secrets."""
+"""What every part of the server gets: the database, the settings, a clock and a source of secrets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from frith.client.documents import NAME
-from frith.client.kinds import ProblemCode
 from frith.ledger import Book
 from frith.ledger.book import Clock, utc_now
 from frith.ledger.database import Database
-from frith.server.problems import Problem
+from frith.server.problems import invalid
 from frith.server.settings import Settings
 
 _NAME = re.compile(NAME.replace("$", r"\Z"))
@@ -23,7 +22,7 @@ _NAME = re.compile(NAME.replace("$", r"\Z"))
 
 @dataclass(frozen=True)
 class Context:
-    """Where the server stands. Tests fix the clock and the secrets; nothing else does."""
+    """The server's surroundings. Only tests replace the clock and the secrets."""
 
     database: Database
     settings: Settings
@@ -31,7 +30,7 @@ class Context:
     new_secret: Callable[[int], str] = secrets.token_hex
 
     def now(self, **later: float) -> str:
-        """The time, or a time after it, as it is stored: these texts sort like the times."""
+        """Now, or some time later, as text that sorts like the times."""
         return stamp(self.clock() + timedelta(**later))
 
     def book(self, session: Session) -> Book:
@@ -43,10 +42,9 @@ def stamp(time: datetime) -> str:
 
 
 def check_name(what: str, name: str) -> str:
-    """A name that can stand in a URL, a file and an account."""
+    """Refuse a name that cannot be part of a URL, a file name and an account."""
     if not _NAME.match(name):
-        raise Problem(
-            ProblemCode.INVALID,
+        raise invalid(
             f"the name of a {what} has at most 63 lower-case letters, digits, - and _, "
             "and begins with a letter or a digit",
         )

@@ -1,7 +1,7 @@
-"""Everything the server can say no with: a fixed set, each with its status and made of public facts.
+"""Every refusal of the server: a closed set of codes, each with its status, made of public facts.
 
 A caller learns the code and the message and nothing else. Messages are built from names, budgets
-and the caller's own words; never from a record, a path, a driver or another member.
+and the caller's own words; never from a record, a path, a database driver or another member.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ STATUS = {
     ProblemCode.UNAVAILABLE: 503,
 }
 BUSY = (429, 503)
-"""What may pass: such an answer says how long to wait, where a wait helps."""
+"""Statuses worth a retry: the response says how long to wait, if waiting helps."""
 
 FAILED = "the job failed on the curator's side, and its charge is kept; ask the curator"
-"""The one thing that is said of a job that could not be finished."""
+"""The only message about a job that could not be finished, whatever the reason."""
 FAILED_FREE = "the job failed on the curator's side, and nothing was charged; ask the curator"
-"""The same of a job that had not been charged."""
+"""The same for a job that had not been charged."""
 STOPPED = "a curator stopped the job, and its charge is kept"
 STOPPED_FREE = "a curator stopped the job; it cost nothing"
 
 
 class Problem(FrithError):
-    """A request that is refused, with what may be said about it."""
+    """A refused request, with what its caller may know about it."""
 
     def __init__(self, code: ProblemCode, message: str, *, wait: int | None = None, **facts: Any):
         self.code, self.message, self.wait, self.facts = code, message, wait, facts
@@ -50,20 +50,28 @@ class Problem(FrithError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Seconds to wait are constants: they tell nothing of how long anything takes here."""
+        """Retry-After is a constant: it reveals nothing about how long anything takes."""
         return {} if self.wait is None else {"retry-after": str(self.wait)}
 
     def to_json(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, **self.facts}
 
 
+def invalid(message: str) -> Problem:
+    return Problem(ProblemCode.INVALID, message)
+
+
+def conflict(message: str) -> Problem:
+    return Problem(ProblemCode.CONFLICT, message)
+
+
 def unauthorized() -> Problem:
-    """One answer for no token, a wrong one, a revoked one and an expired one."""
+    """The same refusal for a missing, wrong, revoked or expired token."""
     return Problem(ProblemCode.UNAUTHORIZED, "sign in with a valid token; ask a curator for one")
 
 
 def no_table() -> Problem:
-    """One answer for a table that is not there and one that the caller has no grant for."""
+    """The same refusal for an unknown table and for one without a grant."""
     return Problem(ProblemCode.NOT_FOUND, "there is no such table, or you have no grant for it")
 
 

@@ -1,7 +1,7 @@
-"""What the server remembers. Times are UTC and ISO 8601, amounts exact text, lists JSON.
+"""The server's tables. Times are UTC in ISO 8601, amounts exact text, lists JSON.
 
-No exact sum is ever among it: a `release` is a finished forest or score, a `journal` the noisy
-answers of a job that is still under way.
+No exact sum is ever stored: a `release` is a finished forest or score, a `journal` the noisy answers
+of a job that is still running.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Base(DeclarativeBase):
 
 
 class Member(Base):
-    """A curator or an analyst; `subject` is their name at the OIDC issuer.
+    """A curator or an analyst; `subject` is their `sub` at the OIDC issuer.
 
-    One who is `disabled`, since then, is nobody to the server.
+    `disabled` is since when they cannot sign in; None for those who can.
     """
 
     __tablename__ = "member"
@@ -37,7 +37,7 @@ class Member(Base):
 
 
 class Token(Base):
-    """Proof of being a member; only the hash of its secret is kept."""
+    """What a member signs in with; only the hash of its secret is kept."""
 
     __tablename__ = "token"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -60,7 +60,7 @@ class BrowserSession(Base):
 
 
 class RegisteredTable(Base):
-    """A table that forests may be asked of: where it is, its domain and its policy."""
+    """A table that analysts may ask about: its source, its domain and its policy."""
 
     __tablename__ = "registered_table"
     name: Mapped[str] = mapped_column(primary_key=True)
@@ -85,7 +85,7 @@ class Batch(Base):
 
 
 class Grant(Base):
-    """Leave for an analyst to ask about a table, perhaps about some of its attributes only."""
+    """An analyst's permission to ask about a table, or about some of its attributes."""
 
     __tablename__ = "table_grant"
     table: Mapped[str] = mapped_column(ForeignKey("registered_table.name"), primary_key=True)
@@ -96,7 +96,7 @@ class Grant(Base):
 
 
 class Job(Base):
-    """A request that was accepted: what was asked, how far it is, and its release."""
+    """An accepted request: what was asked, how far it is, and its release."""
 
     __tablename__ = "job"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -126,7 +126,7 @@ class Job(Base):
 
 
 class RequestKey(Base):
-    """An idempotency key of a member, and the job that answered it; a job may have many."""
+    """An idempotency key of a member and its job; a job may have several keys."""
 
     __tablename__ = "request_key"
     member: Mapped[str] = mapped_column(ForeignKey("member.name"), primary_key=True)
@@ -135,7 +135,7 @@ class RequestKey(Base):
 
 
 class Release(Base):
-    """What a job let out, stored before anything of it is shown; `document` is packed JSON."""
+    """What a job released, stored before any of it is shown; `document` is packed JSON."""
 
     __tablename__ = "release"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -146,7 +146,7 @@ class Release(Base):
 
 
 class Journal(Base):
-    """Noisy answers of an unfinished job, so that a rerun repeats them and draws no others."""
+    """Noisy answers of an unfinished job: a rerun repeats them and draws no others."""
 
     __tablename__ = "journal"
     job: Mapped[str] = mapped_column(ForeignKey("job.id"), primary_key=True)

@@ -1,4 +1,4 @@
-"""`frith remote`: a private database on a server, asked from the command line."""
+"""`frith remote`: ask a private database on a server, from the command line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Ask a private database on a server.",
-    epilog="The token comes from FRITH_TOKEN or a file. It is no option, because process lists and "
-    "the shell's history would show it. Begin with `export FRITH_URL=https://...`, and "
+    epilog="The token comes from FRITH_TOKEN or a file, not from an option, which process lists and "
+    "the shell's history would show. Begin with `export FRITH_URL=https://...`, and "
     "`read -rs FRITH_TOKEN; export FRITH_TOKEN`.",
 )
 
@@ -29,7 +29,7 @@ def _server(
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A file that holds your token; else FRITH_TOKEN does."),
+        typer.Option(metavar="FILE", help="The file with your token; else FRITH_TOKEN."),
     ] = None,
     ca: Annotated[
         Path | None,

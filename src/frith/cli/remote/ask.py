@@ -1,4 +1,4 @@
-"""Commands that ask a private database to work: some are free, and the others say their price."""
+"""Commands that ask a private database to work. Those that are charged say so."""
 
 from __future__ import annotations
 
@@ -112,14 +112,13 @@ def train(
 ) -> None:
     """Train a private forest on a table of the server, and write it to a file.
 
-    It is charged to your budget when it starts. The same request again is answered by the same
-    forest and costs nothing more. Exits with 3 if the budget does not cover it.
+    Your budget is charged when the job starts. Repeating a request returns the same forest and costs
+    nothing more. Exits with 3 if the budget does not cover it.
     """
     _check(output, no_wait)
     database = connect(ctx)
-    how = learner or database.table(table).learner
-    options = _parameters(trees, max_depth, seed, set_)
-    job = database.train(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
+    options = _parameters(database, table, learner, trees, max_depth, seed, set_)
+    job = database.train(table, epsilon=epsilon, delta=delta, wait=False, **options)
     _finish(job, output, no_wait, json)
 
 
@@ -137,13 +136,12 @@ def dry_run(
     no_wait: NoWait = False,
     json: AsJson = False,
 ) -> None:
-    """Train on made-up records, drawn from the domain alone. Free; says nothing of the table."""
+    """Train on synthetic records drawn from the domain alone. Free; reveals nothing about the table."""
     if output is not None:
         check_output(output)
     database = connect(ctx)
-    how = learner or database.table(table).learner
-    options = _parameters(trees, max_depth, seed, set_)
-    job = database.dry_run(table, how, epsilon=epsilon, delta=delta, wait=False, **options)
+    options = _parameters(database, table, learner, trees, max_depth, seed, set_)
+    job = database.dry_run(table, epsilon=epsilon, delta=delta, wait=False, **options)
     if output is None and not no_wait:
         say(result_of(job).forest_.describe())
     else:
@@ -184,29 +182,36 @@ def update(
 
 
 def cancel(ctx: typer.Context, id: JobId) -> None:
-    """End a job that is still queued; what was reserved for it is given back.
+    """Cancel a queued job and its reservation.
 
-    A curator can stop a running one, too; its charge is kept.
+    A curator can also stop a running job; its charge is kept.
     """
     say(str(connect(ctx).job(id).cancel()))
 
 
 def _parameters(
-    trees: int | None, max_depth: int | None, seed: int | None, settings: list[str] | None
+    database: RemoteDatabase,
+    table: str,
+    learner: Learner | None,
+    trees: int | None,
+    max_depth: int | None,
+    seed: int | None,
+    settings: list[str] | None,
 ) -> dict[str, Any]:
-    """The parameters of the learner that were given."""
+    """The learner, and those of its parameters that were given."""
     given = {"n_trees": trees, "max_depth": max_depth, "random_state": seed}
     options = {name: value for name, value in given.items() if value is not None}
-    return options | dict(map(read_setting, settings or ()))
+    how = learner or database.table(table).learner
+    return {"learner": how} | options | dict(map(read_setting, settings or ()))
 
 
 def _check(output: Path | None, no_wait: bool) -> None:
-    """Before a budget is spent: is there a place for what it buys?"""
+    """Before a budget is spent, check that the forest can be written."""
     if output is not None:
         check_output(output)
     elif not no_wait:
         raise ValueError(
-            "say where to write the forest with --output, or --no-wait to leave it there"
+            "say where to write the forest with --output, or leave it on the server with --no-wait"
         )
 
 

@@ -1,4 +1,4 @@
-"""Commands of a curator: tables and their budgets, who may ask, and the ledger's chain."""
+"""Commands for curators: tables and their budgets, grants, members, and the ledger's chain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frith.cli.train import Learner
 from frith.client.kinds import Role
 
 members = typer.Typer(no_args_is_help=True, help="Curators and analysts.")
-tokens = typer.Typer(no_args_is_help=True, help="Tokens that prove who one is.")
+tokens = typer.Typer(no_args_is_help=True, help="Tokens that members sign in with.")
 _NONE = "none"
 Source = Annotated[
     str,
@@ -25,8 +25,8 @@ Source = Annotated[
         help="A path or URL that the server can open; ${NAME} is read from its environment.",
     ),
 ]
-AnalystEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The most for one analyst.")]
-RequestEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The most for one request.")]
+AnalystEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The cap of one analyst.")]
+RequestEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The cap of one request.")]
 LeastEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The least for one request.")]
 Learners = Annotated[
     list[Learner] | None, typer.Option("--learner", help="A learner to allow; else all are.")
@@ -45,9 +45,9 @@ def register(
     least_epsilon: LeastEpsilon = None,
     learner: Learners = None,
     renewal_days: Annotated[
-        int | None, typer.Option(min=1, help="The budget is there anew every so many days.")
+        int | None, typer.Option(min=1, help="Days after which the whole budget returns.")
     ] = None,
-    title: Annotated[str, typer.Option(help="A line about it.")] = "",
+    title: Annotated[str, typer.Option(help="One line about it.")] = "",
     signed: Annotated[
         bool,
         typer.Option("--signed", help="I sign that each row of a query depends on one record."),
@@ -81,7 +81,7 @@ def policy(
     least_epsilon: LeastEpsilon = None,
     learner: Learners = None,
 ) -> None:
-    """Show a table's policy, or change what is named and keep the rest; `none` ends a cap."""
+    """Show a table's policy, or change the named parts and keep the rest; `none` removes a cap."""
     given = {
         "epsilon": epsilon,
         "analyst_epsilon": analyst_epsilon,
@@ -103,15 +103,15 @@ def grant(
         list[str] | None, typer.Option(help="An attribute that they may ask about; else all.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="The most for this analyst.")
+        str | None, typer.Option(metavar="E", help="The cap of this analyst.")
     ] = None,
 ) -> None:
-    """Let an analyst ask about a table, or change what an earlier grant lets them."""
+    """Let an analyst ask about a table, or change an earlier grant."""
     say(str(connect(ctx).grant(table, member, column or None, epsilon)))
 
 
 def grants(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
-    """Who may ask about a table."""
+    """List the grants of a table."""
     found = connect(ctx).grants(table)
     rows = [
         (g.member, ", ".join(g.columns or ()) or "all", "" if g.epsilon is None else str(g.epsilon))
@@ -121,7 +121,7 @@ def grants(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
 
 
 def withdraw(ctx: typer.Context, table: TableName, member: Who) -> None:
-    """End a grant; what was spent under it stays spent."""
+    """Withdraw a grant; what was spent under it stays spent."""
     connect(ctx).withdraw(table, member)
     say(f"{member} may no longer ask {table}")
 
@@ -141,12 +141,12 @@ def batch(
 
 
 def raise_version(ctx: typer.Context, table: TableName) -> None:
-    """Say that the records have changed: a repeated request is then a new one, and charged."""
+    """State that the records have changed: a repeated request is then new, and charged."""
     say(str(connect(ctx).raise_version(table)))
 
 
 def verify(ctx: typer.Context) -> None:
-    """Follow the ledger's chain of hashes, and read stored requests again. Exits with 1 on a finding."""
+    """Verify the ledger's chain of hashes and stored requests. Exits with 1 on a finding."""
     say_verified(connect(ctx).verify_ledger())
 
 
@@ -166,7 +166,7 @@ def add_member(
 
 @members.command("list")
 def list_members(ctx: typer.Context, json: AsJson = False) -> None:
-    """Show everybody."""
+    """List all members."""
     columns = ("name", "role", "subject", "disabled")
     rows = [tuple(getattr(m, c) or "" for c in columns) for m in connect(ctx).members()]
     print_rows(columns, rows, json)
@@ -174,13 +174,13 @@ def list_members(ctx: typer.Context, json: AsJson = False) -> None:
 
 @members.command("disable")
 def disable(ctx: typer.Context, name: Who) -> None:
-    """Shut somebody out at once, whatever they sign in with; their tokens end."""
+    """Disable a member and revoke all their tokens at once."""
     say(str(connect(ctx).disable(name)))
 
 
 @members.command("enable")
 def enable(ctx: typer.Context, name: Who) -> None:
-    """Let somebody in again; they need a new token."""
+    """Enable a member again; they need a new token."""
     say(str(connect(ctx).enable(name)))
     say(f"next: frith remote token create {name}", "dim")
 
@@ -190,7 +190,7 @@ def create_token(
     ctx: typer.Context,
     name: Who,
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
-    days: Annotated[int | None, typer.Option(help="How long it is valid.", min=1)] = None,
+    days: Annotated[int | None, typer.Option(help="Days that it is valid for.", min=1)] = None,
 ) -> None:
     """Make a token. It is printed once: only its hash is kept. Analysts may make their own."""
     issued = connect(ctx).create_token(name, note, days)
@@ -200,7 +200,7 @@ def create_token(
 
 @tokens.command("list")
 def list_tokens(ctx: typer.Context, name: Who, json: AsJson = False) -> None:
-    """Show a member's tokens, without their secrets."""
+    """List a member's tokens, without their secrets."""
     columns = ("id", "member", "note", "created", "expires", "revoked")
     found = connect(ctx).tokens(name)
     rows: list[Any] = [tuple(getattr(t, column) or "" for column in columns) for t in found]
@@ -212,7 +212,7 @@ def revoke_token(
     ctx: typer.Context,
     token: Annotated[str, typer.Argument(metavar="ID", help="The id of a token.")],
 ) -> None:
-    """End a token and its browser sessions at once."""
+    """Revoke a token and end its browser sessions at once."""
     connect(ctx).revoke_token(token)
     say(f"token {token} is revoked")
 

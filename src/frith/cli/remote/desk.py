@@ -1,4 +1,4 @@
-"""What the commands share: signing in, waiting for a job, and showing what came of it."""
+"""What the commands share: signing in, waiting for a job, and showing its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from frith.client import Job, RemoteDatabase
 
 INTERRUPTED = 130
-"""The exit code of whatever ctrl-C ended, as shells have it."""
+"""The exit code after ctrl-C, as in shells."""
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table's name on the server.")]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The id of a job.")]
@@ -25,7 +25,7 @@ ForestId = Annotated[str, typer.Argument(metavar="ID", help="The id of a forest 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write the forest (JSON).")]
 NoWait = Annotated[
     bool,
-    typer.Option("--no-wait", help="Do not wait: print the job's id; `frith remote job` waits."),
+    typer.Option("--no-wait", help="Print the job and exit; `frith remote job --wait` waits."),
 ]
 
 
@@ -42,7 +42,7 @@ class Server:
         from frith.client import connect
 
         if not self.url:
-            raise ValueError("which server? Set FRITH_URL, or say `frith remote --url URL ...`")
+            raise ValueError("no server: set FRITH_URL, or use `frith remote --url URL ...`")
         verify = True if self.ca is None else self.ca
         try:
             return connect(self.url, self._token(), verify=verify, insecure=self.insecure)
@@ -64,7 +64,7 @@ def connect(ctx: typer.Context) -> RemoteDatabase:
 
 
 def result_of(job: Job) -> Any:
-    """Wait for a job: a spinner on a terminal, one line a pass in a log file."""
+    """Wait for a job, with a spinner on a terminal or one line a pass in a log file."""
     try:
         return job.result(_progress())
     except KeyboardInterrupt:
@@ -78,7 +78,7 @@ def _progress() -> bool | Callable[[Job], None]:
 
 
 def deliver(model: Any, output: Path, as_json: bool) -> None:
-    """Write a forest that has come, and show it like one that was trained here."""
+    """Write a downloaded forest, and show it like one that was trained here."""
     model.forest_.save(output)
     if as_json:
         print_json({"id": model.remote_id_, **facts_of(model, output)})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tables(ctx: typer.Context, json: AsJson = False) -> None:
-    """The tables that you may ask about."""
+    """List the tables that you may ask about."""
     found = connect(ctx).tables()
     columns = ("table", "version", "attributes", "label", "batches", "title")
     rows = [
@@ -39,7 +39,7 @@ def domain(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """What is public about a table: values, bounds and labels, as far as your grant goes."""
+    """Show what is public about a table: values, bounds and labels, as far as your grant goes."""
     if output is not None:
         check_output(output)
     found = connect(ctx).domain(table)
@@ -52,7 +52,7 @@ def domain(
 
 
 def budget(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
-    """What you have spent on a table, and what you have left; curators see everybody's."""
+    """Show what you have spent and have left on a table; curators see everybody's."""
     found = connect(ctx).budget(table)
     if json:
         print_json(found.to_json())
@@ -61,7 +61,7 @@ def budget(ctx: typer.Context, table: TableName, json: AsJson = False) -> None:
 
 
 def learners(ctx: typer.Context, json: AsJson = False) -> None:
-    """The learners of a server, and the parameters that `--set` knows."""
+    """List the learners of a server and the parameters that `--set` knows."""
     found = connect(ctx).learners()
     rows = [
         (x.name, x.summary, " ".join(f"{k}={v}" for k, v in x.parameters.items())) for x in found
@@ -71,15 +71,15 @@ def learners(ctx: typer.Context, json: AsJson = False) -> None:
 
 def jobs(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Option(help="Of one table.", metavar="TABLE")] = None,
+    table: Annotated[str | None, typer.Option(help="Only this table's.", metavar="TABLE")] = None,
     json: AsJson = False,
 ) -> None:
-    """Your jobs, the newest first; curators see everybody's."""
+    """List your jobs, the newest first; curators see everybody's."""
     _print_jobs(connect(ctx).jobs(table), json)
 
 
 def forests(ctx: typer.Context, json: AsJson = False) -> None:
-    """Your forests, the newest first."""
+    """List your forests, the newest first."""
     _print_jobs(connect(ctx).forests(), json)
 
 
@@ -96,17 +96,17 @@ def _print_jobs(found: list[Job], json: bool) -> None:
 
 
 def _when(time: str) -> str:
-    """To the minute."""
+    """A time, to the minute."""
     return time[:16].replace("T", " ")
 
 
 def job(
     ctx: typer.Context,
     id: JobId,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job is over.")] = False,
     json: AsJson = False,
 ) -> None:
-    """How far a job is, and what it came to. Exits with 2 if it was waited for and failed."""
+    """Show a job and its result. With --wait, exits with 2 if the job failed."""
     found = connect(ctx).job(id)
     score = result_of(found) if wait else None
     if found.kind == JobKind.SCORE and score is not None:
@@ -124,7 +124,7 @@ def forest(ctx: typer.Context, id: ForestId, output: Output, json: AsJson = Fals
 
 
 def ledger(ctx: typer.Context, json: AsJson = False) -> None:
-    """Every reservation, charge and release of yours, oldest first; curators see all."""
+    """List your reservations, charges and cancellations, oldest first; curators see everybody's."""
     from frith.privacy.exact import readable
 
     entries = connect(ctx).ledger()

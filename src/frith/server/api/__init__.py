@@ -1,1 +1,1 @@
-"""The API, one file a subject. Every route is behind the door of `frith.server.auth.middleware`."""
+"""The JSON API, one file a subject. `frith.server.auth.middleware` has checked every caller."""

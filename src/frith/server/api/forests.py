@@ -1,4 +1,4 @@
-"""Forests: the release itself, and what can be made of it for free; scores and updates, charged."""
+"""Forests: the release and what is derived from it, free; scores and updates, charged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["forests"])
 def list_forests(
     caller: Called, before: Before = None, limit: Limit = history.PAGE
 ) -> list[d.JobResponse]:
-    """Your forests, the newest first, a page at a time."""
+    """Your forests, the newest first, one page at a time."""
     context = caller.context
     with caller.read() as session:
         found = forests.list_forests(context, session, caller.member, before, limit)
@@ -50,7 +50,7 @@ def get_rules(
 
 @router.get("/forests/{forest}/importances", dependencies=HEAVY)
 def get_importances(forest: str, caller: Called) -> dict[str, float]:
-    """How much each attribute tells, from releases alone."""
+    """The importance of each attribute, computed from releases alone."""
     return {str(k): float(v) for k, v in _find(forest, caller).forest().importances().items()}
 
 
@@ -82,7 +82,7 @@ def get_onnx(forest: str, caller: Called) -> Response:
 
 @router.post("/forests/{forest}/predictions", dependencies=HEAVY)
 def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.PredictionResponse:
-    """Labels and probabilities of your own records. Free."""
+    """Predict labels and probabilities for your own records. Free."""
     loaded = _find(forest, caller).forest()
     labels, probabilities = forests.predict(loaded, asked.records)
     return d.PredictionResponse(
@@ -92,14 +92,14 @@ def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.Predic
 
 @router.post("/forests/{forest}/quotes")
 def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
-    """What a score of this forest would cost, or an update with a batch. Free."""
+    """What a score of this forest, or an update with a batch, would cost. Free."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.read() as session:
         return forests.quote(context, session, forest, caller.member, budget, asked.batch)
 
 
 @router.post("/forests/{forest}/scores", status_code=202)
-def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def score(forest: str, asked: d.BudgetRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for a noisy confusion matrix of this forest on its table. Charged."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:

@@ -1,4 +1,4 @@
-"""Jobs: what is under way, and what it came to."""
+"""Jobs: their progress and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from frith.client.documents import NAME
 from frith.client.kinds import JobKind
 from frith.server.auth.caller import Before, Called
 from frith.server.jobs import history, lifecycle
-from frith.server.problems import not_found
 from frith.server.schema import Job
 
 router = APIRouter(tags=["jobs"])
@@ -25,7 +24,7 @@ def list_jobs(
     before: Before = None,
     limit: Limit = history.PAGE,
 ) -> list[d.JobResponse]:
-    """Your jobs, the newest first, a page at a time; curators see everybody's."""
+    """Your jobs, the newest first, one page at a time; curators see everybody's."""
     where = [] if table is None else [Job.table == table]
     with caller.read() as session:
         found = history.list_jobs(
@@ -44,9 +43,9 @@ def get_job(job: str, caller: Called) -> d.JobResponse:
 
 @router.post("/jobs/{job}/cancel")
 def cancel(job: str, caller: Called) -> d.JobResponse:
-    """End a job that is still queued; what was reserved for it is given back.
+    """Cancel a queued job and its reservation.
 
-    A curator can stop one that is running, too; its charge is kept.
+    A curator can also stop a running job; its charge is kept.
     """
     with caller.write() as session:
         found = history.find_job(session, job, caller.member)
@@ -57,10 +56,7 @@ def cancel(job: str, caller: Called) -> d.JobResponse:
 @router.get("/scores/{job}")
 def get_score(job: str, caller: Called) -> d.ScoreResponse:
     """A private score, by the job that made it."""
+    context, member = caller.context, caller.member
     with caller.read() as session:
-        found = history.find_job(session, job, caller.member)
-        if found.kind != JobKind.SCORE:
-            raise not_found("score")
-        document = history.released(caller.context, session, found)
-        receipt = history.own_receipt(caller.context, session, found)
-        return d.ScoreResponse(id=found.id, score=document["score"], receipt=receipt)
+        found = history.find_release(context, session, job, member, JobKind.SCORE)
+    return d.ScoreResponse(**found)

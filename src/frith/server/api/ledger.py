@@ -22,7 +22,7 @@ def list_entries(
     ] = 0,
     limit: Annotated[int, Query(ge=1, le=export.PAGE)] = export.PAGE,
 ) -> list[d.ReceiptDocument]:
-    """Reservations, charges and releases, oldest first, a page at a time; fewer than `limit` are the last."""
+    """Reservations, charges and cancellations, oldest first; a page of fewer than `limit` is the last."""
     return export.page_for(caller, after, limit)
 
 
@@ -33,13 +33,13 @@ def list_entries(
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 def export_csv(caller: Called) -> Response:
-    """All of them as CSV."""
+    """All your entries as CSV."""
     return export.stream_csv(caller)
 
 
 @router.get("/ledger/verification", dependencies=HEAVY)
 def verify(caller: Called) -> d.VerificationResponse:
-    """Follow the chain of hashes, and read stored requests again. For curators."""
+    """Verify the chain of hashes, and read stored requests again. For curators."""
     caller.must_be_curator()
     with caller.read() as session:
         found = verification.verify(session, caller.context.book(session))

@@ -20,7 +20,7 @@ def get_me(caller: Called) -> d.Member:
 
 @router.get("/members")
 def list_members(caller: Called) -> list[d.Member]:
-    """Everybody. For curators."""
+    """All members. For curators."""
     caller.must_be_curator()
     with caller.read() as session:
         return [d.Member.read(m) for m in members.list_members(session)]
@@ -37,17 +37,18 @@ def add_member(asked: d.MemberRequest, caller: Called) -> d.Member:
 
 @router.put("/members/{member}")
 def set_disabled(member: str, asked: d.MemberChangeRequest, caller: Called) -> d.Member:
-    """Shut a member out at once, ending all their tokens, or let them in again. For curators."""
+    """Disable a member and revoke all their tokens at once, or enable them again. For curators."""
     caller.must_be_curator()
     with caller.write() as session:
-        return d.Member.read(
-            members.set_disabled(caller.context, session, member, asked.disabled, caller.member)
+        changed = members.set_disabled(
+            caller.context, session, member, asked.disabled, caller.member
         )
+        return d.Member.read(changed)
 
 
 @router.get("/members/{member}/tokens")
 def list_tokens(member: str, caller: Called) -> list[d.Token]:
-    """A member's tokens, without their secrets. Your own, or for curators."""
+    """A member's tokens, without their secrets: your own, or anybody's for curators."""
     _must_be(member, caller)
     with caller.read() as session:
         members.get_member(session, member)
@@ -56,7 +57,7 @@ def list_tokens(member: str, caller: Called) -> list[d.Token]:
 
 @router.post("/members/{member}/tokens", status_code=201)
 def issue_token(member: str, asked: d.TokenRequest, caller: Called) -> d.IssuedToken:
-    """A new token, shown once. Your own, or for curators."""
+    """Make a token, which is shown once: for yourself, or for anybody as a curator."""
     _must_be(member, caller)
     with caller.write() as session:
         issued = members.issue_token(
@@ -67,7 +68,7 @@ def issue_token(member: str, asked: d.TokenRequest, caller: Called) -> d.IssuedT
 
 @router.delete("/tokens/{token}", status_code=204)
 def revoke_token(token: str, caller: Called) -> None:
-    """End a token at once. Your own, or for curators."""
+    """Revoke a token at once: your own, or anybody's as a curator."""
     with caller.write() as session:
         members.revoke_token(caller.context, session, token, caller.member)
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics, for curators: they count and time, so they are not for analysts."""
+"""Prometheus metrics. Only curators may read them, because durations depend on the records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from sqlalchemy.orm import Session
 
 from frith.server.auth.caller import Called, Caller
 from frith.server.budget.accounts import account_of
-from frith.server.budget.tables import View, domain_of, policy_of
+from frith.server.budget.tables import domain_of, policy_of
+from frith.server.budget.views import View
 from frith.server.schema import Job, RegisteredTable
 
 router = APIRouter(tags=["operations"])
 
 
 class Requests:
-    """What one server process has answered."""
+    """Counts and times of the responses of this process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -38,7 +39,7 @@ class Requests:
 
 @router.get("/metrics", response_class=Response)
 def metrics(caller: Called) -> Response:
-    """Counts and times of requests and jobs, and budgets, in Prometheus' text format. For curators."""
+    """Requests, jobs and budgets in Prometheus' text format. For curators."""
     caller.must_be_curator()
     state = _state(caller)
     text = generate_latest(caller.requests.registry) + generate_latest(state)
@@ -46,7 +47,7 @@ def metrics(caller: Called) -> Response:
 
 
 def _state(caller: Caller) -> CollectorRegistry:
-    """What the database says now, over all servers and workers."""
+    """Jobs and budgets as they are in the database, of all servers and workers."""
     registry = CollectorRegistry()
     jobs = Gauge("frith_jobs", "Jobs", ["kind", "state"], registry=registry)
     budget = Gauge(
@@ -67,7 +68,7 @@ def _state(caller: Caller) -> CollectorRegistry:
 
 
 class _JobSeconds(Collector):
-    """How long jobs took from their start to their end, by kind."""
+    """Time from start to end of jobs, by kind."""
 
     def __init__(self, session: Session):
         seconds = _seconds(session)
@@ -82,7 +83,7 @@ class _JobSeconds(Collector):
 
 
 def _seconds(session: Session) -> Any:
-    """A job's time in SQL; times are kept as text, and databases differ in how they read it."""
+    """A job's duration in SQL. Times are stored as text, which databases read in different ways."""
     if session.get_bind().dialect.name == "sqlite":
         return 86_400 * (func.julianday(Job.finished) - func.julianday(Job.started))
     started, finished = (cast(t, DateTime(timezone=True)) for t in (Job.started, Job.finished))

@@ -11,7 +11,6 @@ from frith.server.auth.caller import Called
 from frith.server.budget import tables
 from frith.server.budget.amounts import read_budget
 from frith.server.jobs import counting, history, queue
-from frith.server.problems import not_found
 
 router = APIRouter(tags=["parties"])
 
@@ -27,11 +26,11 @@ def get_party(caller: Called) -> d.PartyInfo:
 
 @router.post("/tables/{table}/counts", status_code=202)
 def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> d.JobResponse:
-    """Ask for noisy counts, or for masked ones. Charged; a repeat is answered from the store."""
+    """Ask for noisy or masked counts. Charged; a repeat returns the stored answer."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
-        view.policy.check("random-decision", budget)  # whose question this is
+        view.policy.check("random-decision", budget)  # the learner that asks this question
         request = counting.ask_to_count(
             context.settings, asked.question, asked.domain, asked.round, budget, view.domain
         )
@@ -43,10 +42,7 @@ def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> 
 @router.get("/counts/{job}")
 def get_counts(job: str, caller: Called) -> d.CountsResponse:
     """The counts, by the job that made them."""
+    context, member = caller.context, caller.member
     with caller.read() as session:
-        found = history.find_job(session, job, caller.member)
-        if found.kind != JobKind.COUNT:
-            raise not_found("counts")
-        document = history.released(caller.context, session, found)
-        receipt = history.own_receipt(caller.context, session, found)
-        return d.CountsResponse(id=found.id, counts=document["counts"], receipt=receipt)
+        found = history.find_release(context, session, job, member, JobKind.COUNT)
+    return d.CountsResponse(**found)

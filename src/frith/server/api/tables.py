@@ -1,9 +1,7 @@
-"""Tables: seeing them, asking for prices and forests, and the curator's work on them."""
+"""Tables: their budgets, quotes and forests, and what curators do with them."""
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header
@@ -18,9 +16,9 @@ from frith.server.budget import accounts, tables
 from frith.server.budget.accounts import account_document
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import read_policy
+from frith.server.budget.views import View
 from frith.server.jobs import history, queue
 from frith.server.jobs.requests import JobRequest, ask_to_train, parameters_of, summary
-from frith.server.schema import Grant
 
 router = APIRouter(tags=["tables"])
 Key = Annotated[
@@ -36,7 +34,7 @@ Key = Annotated[
 
 @router.get("/learners")
 def list_learners(caller: Called) -> list[d.LearnerInfo]:
-    """The learners, and the parameters that a request may set."""
+    """The learners and the parameters that a request may set."""
     return [
         d.LearnerInfo(name=name, summary=summary(name), parameters=parameters_of(name))
         for name in BY_NAME
@@ -68,7 +66,7 @@ def get_table(table: str, caller: Called) -> d.TableInfo:
 
 @router.put("/tables/{table}/policy")
 def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInfo:
-    """Another policy from now on. For curators."""
+    """Replace the policy. For curators."""
     caller.must_be_curator()
     policy = read_policy(asked)
     with caller.write() as session:
@@ -78,7 +76,7 @@ def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInf
 
 @router.post("/tables/{table}/version")
 def raise_version(table: str, caller: Called) -> d.TableInfo:
-    """Say that the records have changed: repeats of earlier requests are new ones. For curators."""
+    """State that the records have changed: repeated requests are new ones. For curators."""
     caller.must_be_curator()
     with caller.write() as session:
         tables.raise_version(session, table)
@@ -87,7 +85,7 @@ def raise_version(table: str, caller: Called) -> d.TableInfo:
 
 @router.post("/tables/{table}/batches", status_code=201)
 def add_batch(table: str, asked: d.BatchRequest, caller: Called) -> d.TableInfo:
-    """Register further records, for updates of random decision forests. For curators."""
+    """Register further records, to update random decision forests with. For curators."""
     caller.must_be_curator()
     tables.add_batch_request(caller.context, table, asked)
     return get_table(table, caller)
@@ -95,11 +93,11 @@ def add_batch(table: str, asked: d.BatchRequest, caller: Called) -> d.TableInfo:
 
 @router.get("/tables/{table}/grants")
 def list_grants(table: str, caller: Called) -> list[d.Grant]:
-    """Who may ask about a table. For curators."""
+    """The grants of a table. For curators."""
     caller.must_be_curator()
     with caller.read() as session:
         tables.get_table(session, table)
-        return [_grant(g) for g in tables.list_grants(session, table)]
+        return [tables.grant_document(g) for g in tables.list_grants(session, table)]
 
 
 @router.put("/tables/{table}/grants/{member}")
@@ -111,12 +109,12 @@ def grant(table: str, member: str, asked: d.GrantRequest, caller: Called) -> d.G
         given = tables.grant(
             caller.context, session, table, member, columns=asked.columns, epsilon=epsilon
         )
-        return _grant(given)
+        return tables.grant_document(given)
 
 
 @router.delete("/tables/{table}/grants/{member}", status_code=204)
 def withdraw(table: str, member: str, caller: Called) -> None:
-    """End a grant. For curators."""
+    """Withdraw a grant. For curators."""
     caller.must_be_curator()
     with caller.write() as session:
         tables.withdraw(session, table, member)
@@ -124,7 +122,7 @@ def withdraw(table: str, member: str, caller: Called) -> None:
 
 @router.get("/tables/{table}/budget")
 def get_budget(table: str, caller: Called) -> d.BudgetResponse:
-    """What you have spent on a table and its batches and what you have left; curators see all."""
+    """What you have spent and have left on a table and its batches; curators see every account."""
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
         whole, own = accounts.states(caller.context, session, view, caller.member.name)
@@ -155,13 +153,13 @@ def quote(table: str, asked: d.ForestRequest, caller: Called) -> d.Quote:
 
 @router.post("/tables/{table}/forests", status_code=202)
 def train(table: str, asked: d.ForestRequest, caller: Called, key: Key = None) -> d.JobResponse:
-    """Ask for a forest. It is reserved now, charged when it starts, and never given back then."""
+    """Ask for a forest. Its cost is reserved now and charged for good when it starts."""
     return _ask_for_forest(JobKind.TRAIN, table, asked, caller, key)
 
 
 @router.post("/tables/{table}/dry-runs", status_code=202)
 def dry_run(table: str, asked: d.ForestRequest, caller: Called, key: Key = None) -> d.JobResponse:
-    """Train on synthetic records drawn from the domain alone. Free; tells nothing of the table."""
+    """Train on synthetic records drawn from the domain alone. Free; reveals nothing about the table."""
     return _ask_for_forest(JobKind.DRY_RUN, table, asked, caller, key)
 
 
@@ -176,14 +174,14 @@ def _ask_for_forest(
         return history.describe(caller.context, session, job)
 
 
-def _request(kind: str, asked: d.ForestRequest, budget: Budget, view: tables.View) -> JobRequest:
+def _request(kind: str, asked: d.ForestRequest, budget: Budget, view: View) -> JobRequest:
     learner = asked.learner or view.learner
     request = ask_to_train(kind, learner, budget, asked.parameters, view.domain)
     view.policy.check(learner, budget)
     return request
 
 
-def _table(session: Any, view: tables.View, caller: Caller) -> d.TableInfo:
+def _table(session: Any, view: View, caller: Caller) -> d.TableInfo:
     return d.TableInfo(
         name=view.name,
         title=view.table.title,
@@ -197,13 +195,7 @@ def _table(session: Any, view: tables.View, caller: Caller) -> d.TableInfo:
     )
 
 
-def _grant(given: Grant) -> d.Grant:
-    columns = None if given.columns is None else json.loads(given.columns)
-    epsilon = None if given.epsilon is None else Fraction(given.epsilon)
-    return d.Grant(table=given.table, member=given.member, columns=columns, epsilon=epsilon)
-
-
-def _batch(session: Any, view: tables.View, caller: Caller, batch: str) -> d.BatchBudget:
+def _batch(session: Any, view: View, caller: Caller, batch: str) -> d.BatchBudget:
     whole, own = accounts.states(caller.context, session, view, caller.member.name, batch)
     shown = account_document(whole) if caller.member.is_curator else None
     return d.BatchBudget(batch=batch, own=account_document(own), whole=shown)

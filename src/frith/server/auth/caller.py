@@ -1,4 +1,4 @@
-"""Who calls, as a route sees them."""
+"""The caller of a route or a page, and what both declare alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frith.server.schema import Member
 
 
 class Caller:
-    """A member who is signed in, and the server's state."""
+    """The member who calls, and the server's state."""
 
     def __init__(self, context: Context, member: Member, requests: Any = None):
         self.context, self.member, self.requests = context, member, requests
@@ -29,7 +29,7 @@ async def _caller(request: Request) -> Caller:
     return Caller(request.app.state.context, request.state.member, request.app.state.requests)
 
 
-async def _among_few(request: Request) -> AsyncIterator[None]:
+async def _limited(request: Request) -> AsyncIterator[None]:
     async with request.app.state.concurrency.place_for(request.state.member.name):
         yield
 
@@ -39,8 +39,8 @@ Before = Annotated[
     str | None,
     Query(pattern=NAME, max_length=63, description="The id of the last job that you have."),
 ]
-HEAVY = [Depends(_among_few)]
-"""The dependencies of a route that reads or makes much at a time."""
+HEAVY = [Depends(_limited)]
+"""Dependencies of a route that reads or makes much: at most `heavy_reads` run at once."""
 _RETRY_AFTER = {
     "description": "Seconds to wait before asking again, where a wait helps.",
     "schema": {"type": "integer", "minimum": 1},

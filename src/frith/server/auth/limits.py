@@ -1,4 +1,4 @@
-"""How much callers may take: requests a second, wrong tokens a minute, heavy reads at once, a body."""
+"""What one caller may take: a rate limit, a concurrency limit, and a limit on a body's size and time."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _LOOK_SECONDS = 0.05
 
 
 class RateLimit:
-    """At most `most` events in every `seconds`, for each of many callers; a bucket that refills."""
+    """At most `events` in every `seconds` for each caller: a bucket that refills evenly."""
 
-    def __init__(self, most: int, seconds: float, clock: Callable[[], float]):
-        self._most, self._seconds, self._clock = most, seconds, clock
+    def __init__(self, events: int, seconds: float, clock: Callable[[], float]):
+        self._events, self._seconds, self._clock = events, seconds, clock
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def is_full(self, caller: str) -> bool:
         with self._lock:
-            return self._level(caller) + 1 > self._most
+            return self._level(caller) + 1 > self._events
 
     def add(self, caller: str) -> bool:
-        """Count an event; False where there was no room for it."""
+        """Count an event; False if it is over the limit, and then it does not count."""
         with self._lock:
             level = self._level(caller)
-            if level + 1 > self._most:
+            if level + 1 > self._events:
                 return False
             self._levels[caller] = (level + 1, self._clock())
             self._levels.move_to_end(caller)
@@ -46,18 +46,18 @@ class RateLimit:
 
     def _level(self, caller: str) -> float:
         level, at = self._levels.get(caller, (0.0, 0.0))
-        return max(0.0, level - (self._clock() - at) * self._most / self._seconds)
+        return max(0.0, level - (self._clock() - at) * self._events / self._seconds)
 
 
 class ConcurrencyLimit:
-    """At most `most` callers inside at once, and one caller in at most half of the places.
+    """At most `places` requests at once, of which one caller has at most half.
 
-    Who comes when there is no place waits for one, up to `patience` seconds. A place is held until
-    the answer is sent, and whoever reads it slowly leaves some to others.
+    Further requests wait up to `patience` seconds, then get 503 with Retry-After. A place is held
+    until the response is sent, so a slow reader must not take all of them.
     """
 
-    def __init__(self, most: int, patience: float = 5):
-        self._most, self._patience, self._inside = most, patience, list[str]()
+    def __init__(self, places: int, patience: float = 5):
+        self._places, self._patience, self._inside = places, patience, list[str]()
 
     @asynccontextmanager
     async def place_for(self, caller: str) -> AsyncIterator[None]:
@@ -75,12 +75,12 @@ class ConcurrencyLimit:
             self._inside.remove(caller)
 
     def _has_place(self, caller: str) -> bool:
-        most_of_one = (self._most + 1) // 2
-        return len(self._inside) < self._most and self._inside.count(caller) < most_of_one
+        per_caller = (self._places + 1) // 2
+        return len(self._inside) < self._places and self._inside.count(caller) < per_caller
 
 
 class BodyLimit:
-    """Reads a whole body before the application sees it, within its limits of size and time."""
+    """Reads the whole body before the application sees it, within limits of size and time."""
 
     def __init__(self, app: ASGIApp, settings: Settings):
         self._app, self._settings = app, settings
@@ -99,10 +99,10 @@ class BodyLimit:
         await self._app(scope, _replayed(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
-        most = self._settings.body_bytes
-        too_large = Problem(ProblemCode.TOO_LARGE, f"a body has at most {most:,} bytes")
+        limit = self._settings.body_bytes
+        too_large = Problem(ProblemCode.TOO_LARGE, f"a body has at most {limit:,} bytes")
         stated = dict(scope["headers"]).get(b"content-length", b"0")
-        if stated.isdigit() and (len(stated) > 18 or int(stated) > most):
+        if stated.isdigit() and (len(stated) > 18 or int(stated) > limit):
             raise too_large
         body = bytearray()
         while True:
@@ -110,14 +110,14 @@ class BodyLimit:
             if message["type"] == "http.disconnect":
                 return None
             body += message.get("body", b"")
-            if len(body) > most:
+            if len(body) > limit:
                 raise too_large
             if not message.get("more_body", False):
                 return bytes(body)
 
 
 def _replayed(body: bytes, receive: Receive) -> Callable[[], Any]:
-    """A `receive` that gives the body once and then what the connection says."""
+    """A `receive` that returns the body once, then passes on what the connection says."""
     given = False
 
     async def next_message() -> Message:

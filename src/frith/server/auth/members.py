@@ -1,7 +1,7 @@
-"""Curators and analysts, and the tokens that prove who one is.
+"""Curators and analysts, and the tokens they sign in with.
 
 A token is `frith_ID_SECRET`. Only the SHA-256 of the secret is kept: it has 256 random bits, so a
-slow hash would guard nothing. Hashes are compared in constant time, also where there is no such ID.
+slow hash would protect nothing more. Hashes are compared in constant time, even for an unknown ID.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from frith.client.kinds import ProblemCode, Role
 from frith.server.context import Context, check_name
-from frith.server.problems import Problem, not_found, unauthorized
+from frith.server.problems import Problem, conflict, invalid, not_found, unauthorized
 from frith.server.schema import BrowserSession, Member, Token
 
 _PREFIX = "frith"
@@ -28,7 +28,7 @@ _HELD = (
 
 @dataclass(frozen=True)
 class Issued:
-    """A new token; its text is shown once and kept by nobody here."""
+    """A new token; its text is shown once and not stored."""
 
     token: Token
     text: str = field(repr=False)
@@ -39,11 +39,11 @@ def add_member(
 ) -> Member:
     check_name("member", name)
     if role not in set(Role):
-        raise Problem(ProblemCode.INVALID, "a member's role is curator or analyst")
+        raise invalid("a member's role is curator or analyst")
     if session.get(Member, name) is not None:
-        raise Problem(ProblemCode.CONFLICT, f"there is already a member {name!r}")
+        raise conflict(f"there is already a member {name!r}")
     if subject is not None and find_subject(session, subject) is not None:
-        raise Problem(ProblemCode.CONFLICT, "another member has this OIDC subject")
+        raise conflict("another member has this OIDC subject")
     member = Member(name=name, role=role, subject=subject, created=context.now())
     session.add(member)
     session.flush()
@@ -62,17 +62,17 @@ def list_members(session: Session) -> list[Member]:
 
 
 def find_subject(session: Session, subject: str) -> Member | None:
-    """Whoever the issuer calls so, disabled or not."""
+    """The member with this OIDC subject, disabled or not."""
     return session.scalars(select(Member).where(Member.subject == subject)).first()
 
 
 def set_disabled(
     context: Context, session: Session, name: str, disabled: bool, by: Member | None = None
 ) -> Member:
-    """Shut a member out at once, whatever they sign in with, or let them in again with new tokens."""
+    """Disable a member and revoke all their tokens at once, or enable them again."""
     member = get_member(session, name)
     if by is not None and by.name == name:
-        raise Problem(ProblemCode.CONFLICT, "nobody can disable themselves; ask another curator")
+        raise conflict("nobody can disable themselves; ask another curator")
     if disabled and member.disabled is None:
         member.disabled = context.now()
         for token in list_tokens(session, name):
@@ -90,14 +90,14 @@ def issue_token(
     days: int | None = None,
     by: Member | None = None,
 ) -> Issued:
-    """A new token for a member, valid for some days; analysts make theirs for no longer than usual."""
+    """A new token for a member; analysts cannot make theirs last longer than `token_days`."""
     if get_member(session, member).disabled is not None:
-        raise Problem(ProblemCode.CONFLICT, f"{member} is disabled; enable them first")
+        raise conflict(f"{member} is disabled; enable them first")
     usual = context.settings.token_days
     days = usual if days is None else days
-    most = usual if by is not None and not by.is_curator else 3650
-    if not 1 <= days <= most:
-        raise Problem(ProblemCode.INVALID, f"a token is valid for 1 to {most} days")
+    longest = usual if by is not None and not by.is_curator else 3650
+    if not 1 <= days <= longest:
+        raise invalid(f"a token is valid for 1 to {longest} days")
     secret = context.new_secret(32)
     token = Token(
         id=context.new_secret(6),
@@ -114,7 +114,7 @@ def issue_token(
 
 
 def revoke_token(context: Context, session: Session, token: str, of: Member) -> Token:
-    """End a token and its browser sessions; analysts can end their own."""
+    """Revoke a token and end its browser sessions; analysts can revoke their own."""
     found = session.get(Token, token)
     if found is None or not (of.is_curator or found.member == of.name):
         raise not_found("token")
@@ -134,7 +134,7 @@ def list_tokens(session: Session, member: str | None = None) -> list[Token]:
 
 
 def check_token(context: Context, session: Session, text: str) -> tuple[Token, Member]:
-    """The valid token behind a text and whose it is, or `unauthorized`, whatever is wrong with it."""
+    """The valid token with this text, and its member; `unauthorized` whatever is wrong."""
     parts = text.split("_")
     usable = len(parts) == 3 and parts[0] == _PREFIX and text.isascii()
     found = session.execute(_HELD, {"token": parts[1]}).first() if usable else None

@@ -1,8 +1,8 @@
-"""The door: nobody gets past it without saying who they are.
+"""Authentication: every request names its member before anything else happens.
 
 The API and the metrics take bearer tokens, ours or an OIDC issuer's; the pages take the cookie of a
-signed-in browser. Only the health check, the sign-in page and its style are outside. The check
-comes before a body is read and before a route is looked for, so that no route can forget it.
+signed-in browser. Only the health check, the sign-in page and its static files are public. The check
+runs before the body is read and before a route is found, so that no route can forget it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
 from frith.server.schema import Member
 
-OUTSIDE = ("/health", "/sign-in", "/static/")
+PUBLIC = ("/health", "/sign-in", "/static/")
 BEARER = ("/v1", "/metrics")
-_TRUSTED = 1_000  # (address, token) pairs that were right before
+_REMEMBERED = 1_000  # (address, token) pairs that were right before
 
 
 class AuthMiddleware:
-    """Puts `member` (and for browsers `signed_in`) into a request's state, or turns it away."""
+    """Puts `member` (and for browsers `signed_in`) into the request's state, or refuses it."""
 
     def __init__(self, app: ASGIApp, context: Context):
         self._app, self._context = app, context
@@ -42,8 +42,8 @@ class AuthMiddleware:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or is_outside(scope["path"]):
-            scope.setdefault("state", {})["door"] = self
+        if scope["type"] != "http" or is_public(scope["path"]):
+            scope.setdefault("state", {})["auth"] = self
             await self._app(scope, receive, send)
             return
         if scope["path"].startswith(BEARER):
@@ -60,13 +60,13 @@ class AuthMiddleware:
             member = signed_in.member
         if not self._requests.add(member.name):
             raise Problem(ProblemCode.TOO_MANY, "too many requests; wait a second", wait=1)
-        if "\0" in scope["path"]:  # no name has one, and PostgreSQL would stumble over it
+        if "\0" in scope["path"]:  # no name holds one, and PostgreSQL refuses it
             raise Problem(ProblemCode.NOT_FOUND, "there is nothing here")
-        scope.setdefault("state", {}).update(member=member, signed_in=signed_in, door=self)
+        scope.setdefault("state", {}).update(member=member, signed_in=signed_in, auth=self)
         await self._app(scope, receive, send)
 
     def allow_guess(self, address: str, secret: str) -> None:
-        """Turn away an address with too many wrong tokens, unless this one was right before."""
+        """Refuse an address with too many wrong tokens, unless this token was right before."""
         if hashed(address + secret) not in self._known and self._failures.is_full(address):
             raise Problem(ProblemCode.TOO_MANY, "too many wrong tokens; wait a minute", wait=60)
 
@@ -75,7 +75,7 @@ class AuthMiddleware:
             self._failures.add(address)
             return
         self._known[hashed(address + secret)] = None
-        if len(self._known) > _TRUSTED:
+        if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
     def _check_bearer(self, scope: Scope) -> Member:
@@ -112,8 +112,8 @@ class AuthMiddleware:
             return check_session(self._context, session, cookie)
 
 
-def is_outside(path: str) -> bool:
-    return path in OUTSIDE or path.startswith(OUTSIDE[-1])
+def is_public(path: str) -> bool:
+    return path in PUBLIC or path.startswith(PUBLIC[-1])
 
 
 def address_of(scope: Scope) -> str:
@@ -133,6 +133,6 @@ def _header(scope: Scope, name: bytes) -> str:
 
 
 def _to_sign_in(scope: Scope) -> RedirectResponse:
-    """Back to where one wanted to go, after signing in; only ever to a path of ours."""
+    """Redirect to the sign-in page, and from there back to a path of this server."""
     path = scope["path"] if scope["method"] == "GET" else "/"
     return RedirectResponse(f"/sign-in?next={quote(path, safe='/')}", status_code=303)

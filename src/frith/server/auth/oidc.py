@@ -1,4 +1,8 @@
-"""Bearer tokens of an OpenID Connect issuer: signed by its keys, for our audience, not expired."""
+"""Bearer tokens of an OpenID Connect issuer: signed by its keys, for our audience, not expired.
+
+Not PyJWT's PyJWKClient: every caller waits for its lock while it fetches from a slow issuer, and it
+asks an issuer that fails again with every request.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,20 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures with a public key; never a shared secret, never none."""
 _LEEWAY = 30  # seconds that clocks may differ by
 _LIFETIME = 600  # seconds that keys are trusted before they are fetched again
-_REFRESH = 60  # seconds between two looks at the issuer's keys
+_REFRESH = 60  # seconds between two fetches
 _SECONDS = 5
 
 
 @dataclass(frozen=True)
 class _Keys:
-    """The issuer's keys by their names, and when they were asked for."""
+    """The issuer's keys by id, and when they were fetched."""
 
     by_name: dict[str, jwt.PyJWK] = field(default_factory=dict)
     at: float = -float("inf")
 
 
 class Issuer:
-    """Checks tokens against an issuer's keys, which are fetched when needed and trusted for a while."""
+    """Checks tokens against the issuer's keys, which it fetches when needed and trusts for a while."""
 
     def __init__(self, settings: Settings, now: Callable[[], float] = time.monotonic):
         self._issuer, self._audience = settings.oidc_issuer, settings.oidc_audience
@@ -61,26 +65,26 @@ class Issuer:
         return str(claims["sub"])
 
     def _key(self, kid: str) -> jwt.PyJWK | None:
-        """A key by its name; keys that are old and names that are unknown make us look again.
+        """The key with this id; old keys and an unknown id make us fetch them again.
 
-        One looks at a time. Others wait for it only where there are no young keys to go on with.
+        One thread fetches at a time. Others wait for it only if they have no fresh keys to go on with.
         """
-        keys = self._young()
+        keys = self._fresh()
         if kid not in keys and self._fetching.acquire(blocking=not keys):
             try:
-                self._look_again()
+                self._fetch()
             finally:
                 self._fetching.release()
-            keys = self._young()
+            keys = self._fresh()
         return keys.get(kid)
 
-    def _young(self) -> dict[str, jwt.PyJWK]:
-        """The keys that are still trusted: a withdrawn one is not for long."""
+    def _fresh(self) -> dict[str, jwt.PyJWK]:
+        """The keys that are still trusted: a withdrawn key expires soon."""
         keys = self._keys
         return keys.by_name if self._now() - keys.at < _LIFETIME else {}
 
-    def _look_again(self) -> None:
-        """Fetch the keys, but not often; where that fails the keys stay as old as they are."""
+    def _fetch(self) -> None:
+        """Fetch the keys, at most once a minute; if that fails, the keys keep their age."""
         now = self._now()
         if now - self._asked < _REFRESH:
             return

@@ -1,4 +1,4 @@
-"""Signed-in browsers: a random cookie whose hash is kept, and a CSRF token that goes with it."""
+"""Signed-in browsers: a random cookie, of which the hash is kept, and a CSRF token for its forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIGNED_IN = (
 
 @dataclass(frozen=True)
 class SignedIn:
-    """A browser's member, and the text that its forms must send back."""
+    """The member who signed in, and the CSRF token that their forms must send back."""
 
     member: Member
     csrf: str
@@ -45,7 +45,7 @@ def sign_in(context: Context, session: Session, text: str) -> str:
 
 
 def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
-    """Who is behind a cookie, or `unauthorized`."""
+    """The member who signed in with this cookie, or `unauthorized`."""
     found = session.execute(_SIGNED_IN, {"hash": hashed(cookie)}).first()
     if found is None:
         raise unauthorized()
@@ -62,7 +62,7 @@ def sign_out(session: Session, cookie: str) -> None:
 
 
 def check_csrf(signed_in: SignedIn, given: str) -> None:
-    """A form that another site made does not know the session's text."""
+    """Refuse a form that another site made: it does not know the session's CSRF token."""
     if not hmac.compare_digest(signed_in.csrf.encode(), given.encode()):
         raise Problem(
             ProblemCode.FORBIDDEN, "the form has expired; go back, reload the page and try again"

@@ -1,8 +1,8 @@
-"""Accounts of a table: its own, one for each analyst, and what a request would cost them.
+"""The accounts of a table: its own, one for each analyst, and what a request would cost them.
 
-A request is held against two accounts, the table's (analysts may collude) and the analyst's own.
-A batch whose people are in no other batch has accounts of its own, with the same budgets. All of
-them are for the neighbors of the table's domain: records, or persons with at most m records each.
+A request is reserved on two accounts: the table's, because analysts may collude, and the analyst's
+own. A batch whose people are in no other batch has its own accounts, with the same budgets. All of
+them protect the neighbors of the table's domain: records, or persons with at most m records each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from typing import Protocol
 
 from sqlalchemy.orm import Session
 
@@ -21,26 +20,13 @@ from frith.privacy.budget import Budget
 from frith.privacy.composition import epsilon_of
 from frith.privacy.exact import show
 from frith.privacy.neighbors import unit_of
-from frith.server.budget.policies import Policy
+from frith.server.budget.views import View
 from frith.server.context import Context
-from frith.server.problems import Problem
+from frith.server.problems import Problem, conflict
 
 
-class Spendable(Protocol):
-    """A table as someone sees it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def policy(self) -> Policy: ...
-    @property
-    def cap(self) -> str | None: ...
-    @property
-    def neighbors(self) -> str: ...
-
-
-def account_of(context: Context, table: Spendable, batch: str | None = None) -> str:
-    """The table's account; `batch` is one with accounts of its own."""
+def account_of(context: Context, table: View, batch: str | None = None) -> str:
+    """The name of the table's account in this period; `batch` is one with its own accounts."""
     name = table.name if batch is None else f"{table.name}+{batch}"
     period = table.policy.period(context.clock())
     return name if period is None else f"{name}@{period}"
@@ -53,13 +39,13 @@ def own_account(account: str, member: str) -> str:
 def open_accounts(
     context: Context,
     session: Session,
-    table: Spendable,
+    table: View,
     member: str | None = None,
     batch: str | None = None,
 ) -> tuple[str, str]:
-    """The names of the table's account and the member's own, opened where they are not there yet.
+    """The names of the table's account and the member's own; opens those that do not exist.
 
-    An account that is there for other neighbors is a conflict, and is left alone.
+    An existing account for other neighbors is a conflict and stays as it is.
     """
     book, account = context.book(session), account_of(context, table, batch)
     _open(book, account, table.policy.budget, table)
@@ -72,11 +58,11 @@ def open_accounts(
 def set_budgets(
     context: Context,
     session: Session,
-    table: Spendable,
+    table: View,
     caps: dict[str, str | None],
     batches: list[str],
 ) -> None:
-    """Bring open accounts in line with the policy and with the caps of grants."""
+    """Set the budgets of open accounts to the policy and the caps of grants."""
     book = context.book(session)
     for batch in (None, *batches):
         account = account_of(context, table, batch)
@@ -86,9 +72,9 @@ def set_budgets(
 
 
 def states(
-    context: Context, session: Session, table: Spendable, member: str, batch: str | None = None
+    context: Context, session: Session, table: View, member: str, batch: str | None = None
 ) -> tuple[State, State]:
-    """The table's account and the member's own, as they stand or as they would be opened."""
+    """The table's account and the member's own, as they are or as they would be opened."""
     account = account_of(context, table, batch)
     own, cap = own_account(account, member), table.policy.analyst_budget(table.cap)
     found = context.book(session).find(account, own)
@@ -98,29 +84,29 @@ def states(
     )
 
 
-def analyst_states(context: Context, session: Session, table: Spendable) -> list[State]:
-    """The analysts' own accounts on a table, as they stand in this period."""
+def analyst_states(context: Context, session: Session, table: View) -> list[State]:
+    """The analysts' own accounts on a table in this period."""
     book, account = context.book(session), account_of(context, table)
     names = [name for name in book.accounts() if name.startswith(account + "/")]
     return list(book.find(*names).values())
 
 
 def entries_about(context: Context, session: Session, table: str) -> list[Receipt]:
-    """Every entry of a table's accounts: its own, its analysts' and its batches', in all periods."""
+    """Every entry about a table: its own account, its analysts' and its batches', in all periods."""
     book = context.book(session)
     names = [n for n in book.accounts() if re.split("[/+@]", n, maxsplit=1)[0] == table]
     return book.entries(*names) if names else []
 
 
 def member_of(account: str) -> str | None:
-    """Whose account it is; None for a table's or a batch's."""
+    """The member who owns an account; None for a table's or a batch's."""
     return account.partition("/")[2] or None
 
 
 def quote(
     context: Context,
     session: Session,
-    table: Spendable,
+    table: View,
     member: str,
     request: Budget,
     batch: str | None = None,
@@ -141,7 +127,7 @@ def quote(
             if largest is not None
             else f"{whose} no budget left on this table; the curator can raise it"
         )
-    shown = own.remaining if refusal is None else left  # what the refusal says is what is left
+    shown = own.remaining if refusal is None else left  # the amount that the refusal names
     after = shown - cost if refusal is None else shown
     return Quote(
         unit=whole.unit,
@@ -178,7 +164,7 @@ def require(quote: Quote) -> None:
 
 
 def largest_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
-    """The largest epsilon of four figures that a request with this delta may have; None for none."""
+    """The largest epsilon, in four digits, that is left for a request with this delta; None if none is."""
     if unit == "epsilon" or not left:
         guess = float(left)
     else:
@@ -196,27 +182,27 @@ def largest_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
 
 
 def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
-    """An amount as the epsilon that it buys, for reading."""
+    """The epsilon that an amount buys, for people to read."""
     if unit == "epsilon" or not amount or not delta:
         return float(amount)
     return epsilon_of(float(amount), float(delta))
 
 
-def _unopened(name: str, budget: Budget, table: Spendable) -> State:
+def _unopened(name: str, budget: Budget, table: View) -> State:
     return State(name, budget, budget.unit, budget.total, table.neighbors)
 
 
-def _open(book: Book, name: str, budget: Budget, table: Spendable) -> None:
+def _open(book: Book, name: str, budget: Budget, table: View) -> None:
     if not book.has(name):
         book.open(name, budget, table.neighbors)
     settle_neighbors(book, name, table)
 
 
-def settle_neighbors(book: Book, name: str, table: Spendable) -> None:
+def settle_neighbors(book: Book, name: str, table: View) -> None:
     """Make sure that an account is for the table's neighbors.
 
-    Nothing changes the domain of a registered table, so an account that is older than the neighbors
-    of accounts has been charged for the table's alone; that is written down.
+    The domain of a registered table never changes. So an account from before accounts named their
+    neighbors was only charged for the table's, and this writes them down.
     """
     state = book.state(name)
     if state.neighbors is None:
@@ -225,11 +211,10 @@ def settle_neighbors(book: Book, name: str, table: Spendable) -> None:
         _check_neighbors(state, table)
 
 
-def _check_neighbors(state: State, table: Spendable) -> None:
+def _check_neighbors(state: State, table: View) -> None:
     if state.neighbors not in (None, table.neighbors):
         assert state.neighbors is not None
-        raise Problem(
-            ProblemCode.CONFLICT,
+        raise conflict(
             f"the account {state.name!r} is for {unit_of(state.neighbors)} and the table's domain for "
             f"{unit_of(table.neighbors)}, and their amounts do not add; the curator can register the "
             "table under another name, which has an account of its own; nothing was charged",

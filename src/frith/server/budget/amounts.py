@@ -6,37 +6,32 @@ import re
 from fractions import Fraction
 
 from frith.client.documents import AMOUNT
-from frith.client.kinds import ProblemCode
 from frith.errors import OutsideWindow
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
-from frith.server.problems import Problem
+from frith.server.problems import invalid
 
 _AMOUNT = re.compile(AMOUNT.replace("$", r"\Z"), re.IGNORECASE)
 
 
 def read_budget(epsilon: str | float, delta: str | float = 0) -> Budget:
-    """Both amounts exactly as written, inside the window of amounts that frith keeps."""
+    """The budget with both amounts read exactly as written, within the range that frith can keep."""
     e, d = _amount("epsilon", epsilon), _amount("delta", delta)
     if e <= 0 or not 0 <= d < 1:
-        raise Problem(
-            ProblemCode.INVALID, "epsilon must be above 0, and delta at least 0 and under 1"
-        )
+        raise invalid("epsilon must be above 0, and delta at least 0 and under 1")
     try:
         return Budget.of(e, d)
     except OutsideWindow as error:
-        raise Problem(ProblemCode.INVALID, str(error)) from None
+        raise invalid(str(error)) from None
 
 
 def _amount(name: str, value: str | float) -> Fraction:
     text = str(value).strip()
     if isinstance(value, bool) or not _AMOUNT.match(text):
-        raise Problem(ProblemCode.INVALID, f"{name} is a finite amount such as 0.5, 1e-6 or 1/3")
+        raise invalid(f"{name} is a finite amount such as 0.5, 1e-6 or 1/3")
     try:
         amount = exact(text)
     except ValueError:
-        raise Problem(
-            ProblemCode.INVALID, f"{name} is a finite amount such as 0.5, 1e-6 or 1/3"
-        ) from None
+        raise invalid(f"{name} is a finite amount such as 0.5, 1e-6 or 1/3") from None
     assert isinstance(amount, Fraction)
     return amount

@@ -17,32 +17,32 @@ PAGE = 1_000  # entries
 
 
 def stream_csv(caller: Caller) -> Response:
-    """What the caller may see, as a table."""
+    """The caller's entries as CSV."""
     pages = _pages(caller)
     first = as_csv(next(pages, []))
     return _streamed(first, (as_csv(page, header=False) for page in pages), "text/csv")
 
 
 def stream_json(caller: Caller) -> Response:
-    """What the caller may see, as a list, an entry a line."""
+    """The caller's entries as a JSON list, one entry a line."""
     pages = _pages(caller)
     first = _lines(next(pages, []))
     rest = (",\n" + _lines(page) for page in pages)
     return _streamed("[\n" + first, chain(rest, ["\n]\n"]), "application/json")
 
 
-def page_for(caller: Caller, after: int, most: int) -> list[Receipt]:
-    """What the caller may see after an entry."""
+def page_for(caller: Caller, after: int, limit: int) -> list[Receipt]:
+    """At most `limit` entries after one, of those that the caller may see."""
     with caller.read() as session:
         book = caller.context.book(session)
         if caller.member.is_curator:
-            return book.page(most, after)
+            return book.page(limit, after)
         own = [name for name in book.accounts() if member_of(name) == caller.member.name]
-        return book.page(most, after, own)
+        return book.page(limit, after, own)
 
 
 def _pages(caller: Caller) -> Iterator[list[Receipt]]:
-    """All of it, each page as of its own time: entries are only ever added."""
+    """All pages. Each is read in its own transaction, which is safe: entries are only ever added."""
     after = 0
     while page := page_for(caller, after, PAGE):
         yield page
@@ -54,5 +54,5 @@ def _lines(page: list[Receipt]) -> str:
 
 
 def _streamed(first: str, rest: Iterator[str], kind: str) -> Response:
-    """An answer in parts; the first is there already, so what fails before it can be said."""
+    """A streamed response. Its first part exists already, so that an early failure gets a status."""
     return StreamingResponse(chain([first], rest), media_type=kind)

@@ -1,4 +1,4 @@
-"""What a curator allows on a table: its budget in all, caps, learners, and when it renews."""
+"""What a curator allows on a table: its total budget, caps, learners, and when it renews."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from frith.client.documents import POLICY_AMOUNTS, PolicyRequest
-from frith.client.kinds import ProblemCode
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
 from frith.server.budget.amounts import read_budget
-from frith.server.problems import Problem
+from frith.server.problems import invalid
 
 LEAST_EPSILON = "0.001"
-"""The least epsilon of a request where the curator has set no other."""
+"""The least epsilon of a request, unless the curator sets another."""
 _CAPS = ("analyst_epsilon", "request_epsilon", "least_epsilon")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Amounts are exact text. A cap that is None is no cap beyond the table's own budget.
+    """Amounts are exact text. A cap of None means no cap beyond the table's own budget.
 
     `least_epsilon` is always set: requests that cost next to nothing could be repeated at will, and
-    noise as large as theirs is of no use to anybody.
+    their noise would be too large to be of use.
 
-    With `renewal_days` the whole budget is there anew every so many days, counted from
-    `renewal_start`: what a person is exposed to over k periods is then k times the budget, and every
-    answer about the budget says so.
+    With `renewal_days` the whole budget returns every `renewal_days` days, counted from
+    `renewal_start`: over k periods a person is exposed to k times the budget, and every response
+    about the budget says so.
     """
 
     epsilon: str
@@ -43,61 +42,53 @@ class Policy:
     def __post_init__(self) -> None:
         budget = self.budget
         if budget.is_exact:
-            raise Problem(ProblemCode.INVALID, "a table's epsilon must be finite")
+            raise invalid("a table's epsilon must be finite")
         for name in _CAPS:
             value = getattr(self, name)
             if value is not None and not 0 < exact(value) <= budget.epsilon:
-                raise Problem(
-                    ProblemCode.INVALID,
+                raise invalid(
                     f"{name} is {value} and must be above 0 and at most the table's epsilon, "
                     f"{self.epsilon}; set {name}",
                 )
         unknown = [name for name in self.learners if name not in BY_NAME]
         if unknown or not self.learners:
-            raise Problem(ProblemCode.INVALID, f"learners are some of {', '.join(BY_NAME)}")
+            raise invalid(f"learners are some of {', '.join(BY_NAME)}")
         if self.renewal_days is not None and not 1 <= self.renewal_days <= 36500:
-            raise Problem(ProblemCode.INVALID, "renewal_days must be from 1 to 36500")
+            raise invalid("renewal_days must be from 1 to 36500")
 
     @property
     def budget(self) -> Budget:
         return Budget.stored(self.epsilon, self.delta)
 
     def analyst_budget(self, cap: str | None = None) -> Budget:
-        """What one analyst may spend: their own cap, else the policy's, else the whole."""
+        """What one analyst may spend: their own cap, else the policy's, else the table's budget."""
         return Budget.stored(cap or self.analyst_epsilon or self.epsilon, self.delta)
 
     def check(self, learner: str | None, request: Budget) -> None:
-        """Refuse what the policy does not allow, whatever is left of the budget."""
+        """Refuse a request that the policy does not allow, whatever is left of the budget."""
         if learner is not None and learner not in self.learners:
-            raise Problem(
-                ProblemCode.INVALID, f"this table allows the learners {', '.join(self.learners)}"
-            )
+            raise invalid(f"this table allows the learners {', '.join(self.learners)}")
         if request.is_exact:
-            raise Problem(ProblemCode.INVALID, "epsilon must be finite")
+            raise invalid("epsilon must be finite")
         if request.delta and not self.budget.delta:
-            raise Problem(
-                ProblemCode.INVALID, "this table's budget is pure epsilon: ask with delta = 0"
-            )
+            raise invalid("this table's budget is pure epsilon: ask with delta = 0")
         if request.delta > self.budget.delta:
-            raise Problem(
-                ProblemCode.INVALID,
+            raise invalid(
                 f"a request on this table may ask for at most delta {self.delta}",
             )
         largest, least = self.request_epsilon, exact(self.least_epsilon)
         if largest is not None and request.epsilon > exact(largest):
-            raise Problem(
-                ProblemCode.INVALID,
+            raise invalid(
                 f"a request on this table may ask for at most epsilon {largest}",
             )
         if request.epsilon < least:
-            raise Problem(
-                ProblemCode.INVALID,
+            raise invalid(
                 f"a request on this table asks for at least epsilon {self.least_epsilon}, and this "
                 f"for {float(request.epsilon):.6g}",
             )
 
     def period(self, now: datetime) -> int | None:
-        """Which renewal period it is, counted from 0; None where the budget does not renew."""
+        """The number of the renewal period, from 0; None if the budget does not renew."""
         if self.renewal_days is None or self.renewal_start is None:
             return None
         passed = now - datetime.fromisoformat(self.renewal_start)
@@ -105,7 +96,7 @@ class Policy:
 
     @property
     def renewal(self) -> str | None:
-        """The renewal in words, for everybody who reads the budget."""
+        """One sentence about the renewal, for everybody who reads the budget."""
         if self.renewal_days is None:
             return None
         return (
@@ -118,7 +109,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Policy:
-        """A stored policy; one that was stored without a least epsilon gets the usual one."""
+        """Read a stored policy; one without a least epsilon gets the usual one."""
         least = data["least_epsilon"] or show(min(exact(LEAST_EPSILON), exact(data["epsilon"])))
         return cls(**data | {"least_epsilon": least, "learners": tuple(data["learners"])})
 

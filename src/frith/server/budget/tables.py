@@ -1,4 +1,4 @@
-"""Registered tables, their versions and batches, and who may ask about which attributes."""
+"""Registered tables, their sources and batches, and who may ask about which attributes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import functools
 import json
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,27 +16,27 @@ from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
 
 from frith.client.documents import BatchRequest, TableRequest
+from frith.client.documents import Grant as GrantDocument
 from frith.client.kinds import ProblemCode
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
-from frith.privacy.neighbors import neighbors_of
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import open_accounts, set_budgets
 from frith.server.budget.policies import Policy, read_policy
+from frith.server.budget.views import View
 from frith.server.context import Context, check_name
-from frith.server.problems import Problem, no_table
+from frith.server.problems import Problem, conflict, invalid, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
 from frith.server.settings import PREFIX
 
-_FLAGSHIP = "forest"
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _PASSWORD = re.compile(
     r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
     re.IGNORECASE | re.DOTALL,
 )
-"""Up to the last @, for a password may hold any letter; rather too much than too little."""
+"""Up to the last @, because a password may hold any character: mask too much rather than too little."""
 
 _granted = and_(Grant.table == RegisteredTable.name, Grant.member == bindparam("member"))
 _SEEN = (
@@ -44,39 +44,6 @@ _SEEN = (
     .outerjoin(Grant, _granted)
     .where(RegisteredTable.name == bindparam("table"))
 )
-
-
-@dataclass(frozen=True)
-class View:
-    """A table as one member sees it: with the attributes and the cap of their grant."""
-
-    table: RegisteredTable
-    domain: Domain
-    policy: Policy
-    cap: str | None = None
-
-    @property
-    def name(self) -> str:
-        return self.table.name
-
-    @property
-    def neighbors(self) -> str:
-        """What the amounts of the table's accounts are about."""
-        person = self.domain.person
-        return neighbors_of(None if person is None else person.records)
-
-    @property
-    def learner(self) -> str:
-        """The learner of a request that names none: the flagship where it is allowed."""
-        allowed = self.policy.learners
-        return _FLAGSHIP if _FLAGSHIP in allowed else allowed[0]
-
-    def check_reach(self, attributes: Sequence[str]) -> None:
-        """Refuse what needs attributes that the grant does not give, perhaps not any more."""
-        if not set(attributes) <= set(self.domain.names):
-            raise Problem(
-                ProblemCode.FORBIDDEN, "your grant does not reach every attribute of this forest"
-            )
 
 
 def register(
@@ -93,15 +60,13 @@ def register(
 ) -> RegisteredTable:
     """Register a source with its reviewed domain, and open its account. Reads no record.
 
-    `signed` is the curator's word that each row of a query or a view depends on one protected
-    record alone; a plain table or file needs none. `checked` says that `check_source` was called
-    before this transaction: a source that does not answer would hold up every writer.
+    With `signed` the curator states that each row of a query or a view depends on one protected
+    record alone; a plain table or file needs no statement. `checked` means that `check_source` ran
+    before this transaction: a source that does not answer would block every writer.
     """
     check_name("table", name)
     if session.get(RegisteredTable, name) is not None:
-        raise Problem(
-            ProblemCode.CONFLICT, f"there is already a table {name!r}; raise its version instead"
-        )
+        raise conflict(f"there is already a table {name!r}; raise its version instead")
     if not checked:
         check_source(source, domain, signed)
     policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
@@ -133,31 +98,29 @@ def register_request(context: Context, request: TableRequest) -> None:
 
 
 def check_source(source: str, domain: Domain, signed: bool) -> None:
-    """Names and types of the columns, and the curator's word where one is needed."""
+    """Check the names and types of the columns, and that the curator signed if the source needs it."""
     if domain.learned:
-        raise Problem(
-            ProblemCode.INVALID,
+        raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
     plain = _VARIABLE.sub("", source)
     if masked(plain) != plain:
-        raise Problem(
-            ProblemCode.INVALID,
+        raise invalid(
             "the source has a password in it, which would be stored; put it into a variable of the "
             "server's environment and write ${NAME} in its place",
         )
     try:
         engine = open_source(source, domain)
     except FrithError as error:
-        raise Problem(ProblemCode.INVALID, _with_names(str(error), source)) from None
+        raise invalid(_with_names(str(error), source)) from None
     rows = [a for a in engine.assumptions if ONE_RECORD in a]
     getattr(engine, "close", lambda: None)()
     if rows and not signed:
-        raise Problem(ProblemCode.INVALID, f"sign that {rows[0]}: this source is not a plain table")
+        raise invalid(f"sign that {rows[0]}: this source is not a plain table")
 
 
 def open_source(source: str, domain: Domain) -> Engine:
-    """Open a source; `${NAME}` in it is read from the environment, so that no password is stored."""
+    """Open a source; `${NAME}` is read from the environment, so that no password is stored."""
 
     def value(match: re.Match[str]) -> str:
         if match[1].startswith(PREFIX):
@@ -170,7 +133,7 @@ def open_source(source: str, domain: Domain) -> Engine:
 
 
 def _with_names(message: str, source: str) -> str:
-    """What an engine said, with the names of variables where it quotes what they hold."""
+    """An engine's message, with variables' names instead of their values."""
     held = {name: os.environ.get(name, "") for name in _VARIABLE.findall(source)}
     for name, value in held.items():
         for spelling in filter(None, (value, unquote(value))):
@@ -179,30 +142,28 @@ def _with_names(message: str, source: str) -> str:
 
 
 def masked(source: str) -> str:
-    """A source as it may be shown: without passwords."""
+    """A source without its passwords, to be shown."""
     return _PASSWORD.sub(lambda m: f"{m[1]}:***@" if m[1] else f"{m[2]}***", source)
 
 
 def read_domain(text: str) -> Domain:
-    """A domain from TOML or JSON, as a curator wrote it."""
+    """Read the domain that a curator wrote, in TOML or JSON."""
     try:
         if text.lstrip().startswith("{"):
             return Domain.from_json(json.loads(text))
         return Domain.from_toml(text)
     except (DomainError, FormatError) as error:
-        raise Problem(ProblemCode.INVALID, str(error)) from None
+        raise invalid(str(error)) from None
     except (ValueError, RecursionError):
-        raise Problem(ProblemCode.INVALID, "the domain is neither TOML nor JSON") from None
+        raise invalid("the domain is neither TOML nor JSON") from None
 
 
 def update_policy(context: Context, session: Session, name: str, policy: Policy) -> None:
-    """Another policy from now on; the delta and the renewal are fixed when the table is registered."""
+    """Replace the policy; delta and renewal are fixed when a table is registered."""
     table = get_table(session, name)
     old = policy_of(table)
     if (policy.budget.delta, policy.renewal_days) != (old.budget.delta, old.renewal_days):
-        raise Problem(
-            ProblemCode.CONFLICT, "delta and renewal are fixed when a table is registered"
-        )
+        raise conflict("delta and renewal are fixed when a table is registered")
     policy = replace(policy, renewal_start=old.renewal_start)
     table.policy = json.dumps(policy.to_json())
     view = View(table, domain_of(table), policy)
@@ -211,7 +172,7 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
 
 
 def raise_version(session: Session, name: str) -> int:
-    """The records have changed: from now on a repeated request is a new one. Budgets run on."""
+    """State that the records have changed: a repeated request is now a new one. Budgets stay."""
     table = get_table(session, name)
     table.version += 1
     return table.version
@@ -227,14 +188,14 @@ def add_batch(
     disjoint: bool,
     checked: bool = False,
 ) -> Batch:
-    """Further records. `disjoint` declares that none of its people is in the table or another batch.
+    """Add further records. `disjoint` declares that none of their people is in the table or another batch.
 
-    `checked` is that of `register`.
+    `checked` means the same as for `register`.
     """
     found = get_table(session, table)
     check_name("batch", name)
     if session.get(Batch, (table, name)) is not None:
-        raise Problem(ProblemCode.CONFLICT, f"the table already has a batch {name!r}")
+        raise conflict(f"the table already has a batch {name!r}")
     if not checked:
         check_source(source, domain_of(found), found.signed)
     batch = Batch(table=table, name=name, source=source, disjoint=disjoint, created=context.now())
@@ -261,7 +222,7 @@ def list_batches(session: Session, table: str) -> list[Batch]:
 
 
 def list_disjoint(session: Session, table: str) -> list[str]:
-    """The batches with accounts of their own."""
+    """The batches that have their own accounts."""
     return [b.name for b in list_batches(session, table) if b.disjoint]
 
 
@@ -273,15 +234,18 @@ def grant(
     columns: list[str] | None = None,
     epsilon: str | None = None,
 ) -> Grant:
-    """Let an analyst ask about a table, or change what an earlier grant lets them."""
+    """Let an analyst ask about a table, or change an earlier grant."""
     found = get_table(session, table)
     if get_member(session, member).is_curator:
-        raise Problem(ProblemCode.INVALID, "curators need no grant")
+        raise invalid("curators need no grant")
     domain, policy = domain_of(found), policy_of(found)
     if columns is not None:
-        view_of(domain, columns)
+        try:
+            domain.view(columns)
+        except DomainError as error:
+            raise invalid(str(error)) from None
     if epsilon is not None and policy.analyst_budget(epsilon).epsilon > policy.budget.epsilon:
-        raise Problem(ProblemCode.INVALID, "an analyst's cap is at most the table's epsilon")
+        raise invalid("an analyst's cap is at most the table's epsilon")
     given = session.get(Grant, (table, member)) or Grant(table=table, member=member)
     given.columns = None if columns is None else json.dumps(columns)
     given.epsilon, given.created = epsilon, context.now()
@@ -290,6 +254,13 @@ def grant(
     view = View(found, domain, policy)
     set_budgets(context, session, view, {member: epsilon}, list_disjoint(session, table))
     return given
+
+
+def grant_document(given: Grant) -> GrantDocument:
+    """A grant as the API and the pages show it."""
+    columns = None if given.columns is None else json.loads(given.columns)
+    epsilon = None if given.epsilon is None else Fraction(given.epsilon)
+    return GrantDocument(table=given.table, member=given.member, columns=columns, epsilon=epsilon)
 
 
 def withdraw(session: Session, table: str, member: str) -> None:
@@ -313,7 +284,7 @@ def get_table(session: Session, name: str) -> RegisteredTable:
 
 
 def see(session: Session, name: str, member: Member) -> View:
-    """The table as this member may see it, or the answer for a table that is not there."""
+    """The table as this member may see it; `not_found` if they may not."""
     found = session.execute(_SEEN, {"table": name, "member": member.name}).first()
     may_see = member.disabled is None and (member.is_curator or (found and found.Grant))
     if found is None or not may_see:
@@ -344,13 +315,6 @@ def _read_domain(text: str) -> Domain:
 @functools.lru_cache(maxsize=256)
 def _read_policy(text: str) -> Policy:
     return Policy.from_json(json.loads(text))
-
-
-def view_of(domain: Domain, columns: list[str]) -> Domain:
-    try:
-        return domain.view(columns)
-    except DomainError as error:
-        raise Problem(ProblemCode.INVALID, str(error)) from None
 
 
 def _view(table: RegisteredTable, given: Grant | None) -> View:

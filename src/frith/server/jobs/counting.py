@@ -1,4 +1,4 @@
-"""Counts for several parties: one question of a closed set, noisy, or masked for a secure sum."""
+"""Counts for several parties: the answer to one question, noisy, or masked for a secure sum."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from frith.parties.questions import question_from_json, question_to_json
 from frith.privacy.budget import Budget
 from frith.privacy.window import check_question
 from frith.server.jobs.requests import TIMING, JobRequest
-from frith.server.problems import Problem
+from frith.server.problems import Problem, conflict, invalid
 from frith.server.schema import Job
 from frith.server.settings import Settings
 
-_MOST_CELLS = 2**20
+_MAX_CELLS = 2**20
 _PURPOSE = "counts for several parties"
-_WHOLE = Fraction(1)  # a question has all of its request's budget
+_WHOLE = Fraction(1)  # the question gets the whole budget of its request
 
 
 def load_keys(settings: Settings) -> Keys | None:
-    """The server's own key and those of its peers, as its curators have written them down."""
+    """The server's own key and its peers' keys, from the file that its curators wrote."""
     if not settings.party_keys:
         return None
     try:
@@ -50,13 +50,11 @@ def ask_to_count(
     budget: Budget,
     domain: Domain,
 ) -> JobRequest:
-    """A question that can be answered, checked before anything is reserved."""
+    """The request for one question, checked before anything is reserved."""
     if fingerprint != domain.fingerprint:
-        raise Problem(
-            ProblemCode.CONFLICT, "this table has another domain than the one asked about"
-        )
+        raise conflict("this table has another domain than the one asked about")
     try:
-        kernel = question_from_json(question, domain, _MOST_CELLS)
+        kernel = question_from_json(question, domain, _MAX_CELLS)
         plain = question_to_json(kernel)
         if plain != question:
             raise ValueError("the question says more than it asks")
@@ -69,14 +67,15 @@ def ask_to_count(
         if masking is not None:
             masking.check(kernel, domain, budget, _WHOLE)
     except ValueError as error:
-        raise Problem(ProblemCode.INVALID, str(error)) from None
+        raise invalid(str(error)) from None
     return asked
 
 
 def check_round(session: Session, job: Job) -> None:
-    """Refuse a second answer to a round, whoever asks, of whatever table and version.
+    """Refuse a second answer to a round, whoever asks and on whatever table and version.
 
-    Both would be under one mask: their difference would be bare but for a share of the noise.
+    Both answers would have the same mask, so their difference would show the counts with only a
+    share of the noise.
     """
     round = JobRequest.read(job.body).details["round"]
     if round is None:
@@ -91,11 +90,11 @@ def check_round(session: Session, job: Job) -> None:
     for other in session.scalars(others):
         is_same = job.release is not None and other.release == job.release
         if JobRequest.read(other.body).details["round"] == round and not is_same:
-            raise Problem(ProblemCode.CONFLICT, "this round was asked before; make another attempt")
+            raise conflict("this round was asked before; make another attempt")
 
 
 def count(asked: JobRequest, curator: Curator, settings: Settings) -> dict[str, Any]:
-    """The answer, with what it belongs to and what it promises."""
+    """The answer, the question it belongs to, and its guarantee."""
     kernel, masking = _kernel(asked, curator.domain), _masking(asked, settings)
     share = curator.remaining_share
     if masking is not None:
@@ -114,14 +113,18 @@ def _kernel(asked: JobRequest, domain: Domain) -> Question:
 
 
 def _masking(asked: JobRequest, settings: Settings) -> PairMasks | None:
-    """One's side of a round, held to what all parties must see alike."""
+    """This server's side of a round, checked against what all parties must see alike."""
     said = asked.details["round"]
     if said is None:
         return None
     keys = load_keys(settings)
     if keys is None:
-        raise ValueError("this server has no keys for secure sums")
+        raise ValueError(
+            "this server has no keys for secure sums; ask its curator to set party_keys"
+        )
     round = Round.from_json(said)
     if round.colluders < settings.least_colluders:
-        raise ValueError(f"this server reckons with at least {settings.least_colluders} colluders")
+        raise ValueError(
+            f"this server requires a round that withstands at least {settings.least_colluders} colluders"
+        )
     return PairMasks(keys, round)

@@ -1,4 +1,4 @@
-"""Released forests of a member: reading them is post-processing, and free."""
+"""Released forests of a member. Reading them is post-processing, and free."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from frith.forest import Forest
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server.budget import accounts
-from frith.server.budget.tables import View, see
+from frith.server.budget.tables import see
+from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.jobs import history, lifecycle, queue
 from frith.server.jobs.requests import JobRequest
-from frith.server.problems import Problem, not_found
+from frith.server.problems import Problem, conflict, invalid, not_found
 from frith.server.schema import Batch, Job, Member
 
 
 @dataclass(frozen=True)
 class Released:
-    """A forest as it was handed to one member."""
+    """A forest as one member got it."""
 
     job: Job
     learner: str
@@ -73,7 +74,7 @@ class Released:
 
 
 def find_forest(context: Context, session: Session, forest: str, member: Member) -> Released:
-    """A forest by the job that made it."""
+    """A forest, by the id of the job that made it."""
     job = history.find_job(session, forest, member)
     if job.kind not in (JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN):
         raise not_found("forest")
@@ -102,7 +103,7 @@ def list_forests(
 
 
 def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
-    """The private scores of a forest that its owner has asked for and been shown, oldest first."""
+    """The private scores of a forest that its owner may see, oldest first."""
     assert forest.release is not None
     query = (
         select(Job)
@@ -119,7 +120,7 @@ def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
 
 
 def forest_of_score(session: Session, score: Job) -> Job | None:
-    """The job that made the forest which a score is about."""
+    """The job that made the forest of a score."""
     release = JobRequest.read(score.body).details["forest"]
     query = select(Job).where(Job.member == score.member, Job.release == release)
     return session.scalars(
@@ -136,11 +137,9 @@ def ask(
     batch: str | None = None,
     key: str | None = None,
 ) -> Job:
-    """A score of a forest on its table; with a batch, the forest with the batch's records added."""
-    found = find_forest(context, session, forest, member)
-    view = see(session, found.job.table, member)
-    asked, own = ask_about(session, found, view, budget, batch)
-    return queue.accept(context, session, view, member, asked, key, batch_account=own)
+    """Ask for a score of a forest; with a batch, for the forest with the batch's records added."""
+    view, request, own = _request(context, session, forest, member, budget, batch)
+    return queue.accept(context, session, view, member, request, key, batch_account=own)
 
 
 def quote(
@@ -149,42 +148,51 @@ def quote(
     forest: str,
     member: Member,
     budget: Budget,
-    batch: str | None = None,
+    batch: str | None,
 ) -> Quote:
-    """What `ask` would cost; it is refused where that would be, whatever is left of the budget."""
+    """What `ask` would cost; refused if `ask` would be, whatever is left of the budget."""
+    view, _, own = _request(context, session, forest, member, budget, batch)
+    return accounts.quote(context, session, view, member.name, budget, own)
+
+
+def _request(
+    context: Context,
+    session: Session,
+    forest: str,
+    member: Member,
+    budget: Budget,
+    batch: str | None,
+) -> tuple[View, JobRequest, str | None]:
     found = find_forest(context, session, forest, member)
     view = see(session, found.job.table, member)
-    _, own = ask_about(session, found, view, budget, batch)
-    return accounts.quote(context, session, view, member.name, budget, own)
+    return view, *ask_about(session, found, view, budget, batch)
 
 
 def ask_about(
     session: Session, found: Released, view: View, budget: Budget, batch: str | None
 ) -> tuple[JobRequest, str | None]:
-    """A score, or an update with a batch, and the batch if it has accounts of its own.
+    """The request for a score, or for an update with a batch; and the batch, if it has its own accounts.
 
-    The grant must still reach the forest's attributes.
+    The grant must still include the forest's attributes.
     """
     view.check_reach(found.domain.names)
     if batch is None:
         view.policy.check(None, budget)
         return JobRequest(JobKind.SCORE, budget, {"forest": found.job.release}), None
     if found.learner != "random-decision" or found.is_dry:
-        raise Problem(
-            ProblemCode.INVALID, "only a random-decision forest can be updated; train one first"
-        )
+        raise invalid("only a random-decision forest can be updated; train one first")
     further = session.get(Batch, (view.name, check_name("batch", batch)))
     if further is None:
         raise Problem(ProblemCode.NOT_FOUND, "the table has no such batch")
     if batch in _batches_in(session, found.job):
-        raise Problem(ProblemCode.CONFLICT, "this forest has the records of that batch already")
+        raise conflict("this forest has the records of that batch already")
     view.policy.check("random-decision", budget)
     asked = JobRequest(JobKind.UPDATE, budget, {"forest": found.job.release, "batch": batch})
     return asked, batch if further.disjoint else None
 
 
 def _batches_in(session: Session, job: Job) -> set[str]:
-    """The batches that were added to a forest; to add one twice would break `disjoint`."""
+    """The batches that a forest already includes; adding one twice would break `disjoint`."""
     asked, found = JobRequest.read(job.body), set[str]()
     while asked.kind == JobKind.UPDATE:
         found.add(asked.details["batch"])
@@ -193,12 +201,12 @@ def _batches_in(session: Session, job: Job) -> set[str]:
 
 
 def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], list[list[float]]]:
-    """Labels and probabilities of an analyst's own records, labels in domain order."""
+    """Labels and probabilities for an analyst's own records, in the domain's order of labels."""
     names = forest.domain.names
     for record in records:
         unknown = [name for name in record if name not in names]
         if unknown:
-            raise Problem(ProblemCode.INVALID, f"the forest has no attribute {unknown[0]!r}")
+            raise invalid(f"the forest has no attribute {unknown[0]!r}")
     table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
     codes = forest.encode(table, threads=1)
     labels = [forest.domain.label.values[k] for k in forest.labels_of_codes(codes, threads=1)]

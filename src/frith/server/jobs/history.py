@@ -23,7 +23,7 @@ PAGE = 100  # jobs listed at a time
 
 
 def find_job(session: Session, job: str, member: Member) -> Job:
-    """A job of this member's; curators see all."""
+    """A job of this member; curators see every job."""
     found = session.get(Job, job)
     if found is None or not (found.member == member.name or member.is_curator):
         raise not_found("job")
@@ -50,7 +50,7 @@ def list_jobs(
 
 
 def shown_state(context: Context, job: Job) -> JobState:
-    """The state to show: with a delivery schedule, what is finished is running until its time."""
+    """The state to show: with a delivery schedule, a finished job is running until it is due."""
     if job.state not in (JobState.DONE, JobState.FAILED) or not is_held_back(context, job):
         return JobState(job.state)
     return JobState.RUNNING
@@ -62,7 +62,7 @@ def is_held_back(context: Context, job: Job) -> bool:
 
 
 def delivery(context: Context, job: Job) -> str | None:
-    """When what a job came to is shown, where there is a schedule."""
+    """When the result of a job is shown; None without a delivery schedule."""
     every = context.settings.deliver_every
     if not every or job.finished is None:
         return None
@@ -99,8 +99,19 @@ def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
     return context.book(session).entries(accounts[-1], request=job.id)[-1]
 
 
+def find_release(
+    context: Context, session: Session, job: str, member: Member, kind: JobKind
+) -> dict[str, Any]:
+    """What a job of this kind released, with its id and its receipt."""
+    found = find_job(session, job, member)
+    if found.kind != kind:
+        raise not_found("counts" if kind == JobKind.COUNT else kind)
+    receipt = own_receipt(context, session, found)
+    return {"id": found.id, "receipt": receipt} | released(context, session, found)
+
+
 def released(context: Context, session: Session, job: Job) -> Any:
-    """The document of a job that is done, or why there is none."""
+    """The released document of a job; raises `not_ready` if it is not done."""
     state = shown_state(context, job)
     if state != JobState.DONE:
         raise Problem(ProblemCode.NOT_READY, f"the job is {state}", state=state)

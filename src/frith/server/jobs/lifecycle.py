@@ -3,7 +3,7 @@
     queued -> running -> done | failed        queued -> cancelled
 
 Starting turns the reservation into a charge, in the transaction that makes the job running and
-before a record is read. Cancelling gives a reservation back and never a charge.
+before a record is read. Cancelling returns a reservation, never a charge.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.kinds import JobKind, JobState
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import settle_neighbors
 from frith.server.budget.tables import see
 from frith.server.context import Context
 from frith.server.jobs.history import delivery, is_held_back, shown_state
 from frith.server.jobs.journal import pack, unpack
-from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, Problem
+from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, conflict
 from frith.server.schema import Job, Journal, Member, Release
 
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 
 
 class Lost(Exception):
@@ -34,12 +34,12 @@ class Lost(Exception):
 
 
 def take(context: Context, session: Session, worker: str) -> Job | None:
-    """Lease a job that nobody works on; one whose worker fell silent comes first.
+    """Lease a job that no worker has; first one whose worker fell silent.
 
-    Of the others, members with the fewest jobs at work go before, dry runs come last, and then the
-    oldest is taken. A member has at most `running_per_member` at work.
+    Otherwise dry runs come last, then members with the fewest running jobs come first, then the
+    oldest job. A member has at most `running_per_member` running jobs.
     """
-    if _rests(context, session, worker):
+    if _is_resting(context, session, worker):
         return None
     now, others = context.now(), aliased(Job)
     at_work = (
@@ -59,15 +59,15 @@ def take(context: Context, session: Session, worker: str) -> Job | None:
     if job is None:
         return None
     job.attempts += 1
-    if job.attempts > MOST_ATTEMPTS:
+    if job.attempts > MAX_ATTEMPTS:
         fail(context, session, job, FAILED)
         return take(context, session, worker)
     job.worker, job.lease = worker, context.now(seconds=context.settings.lease_seconds)
     return job
 
 
-def _rests(context: Context, session: Session, worker: str) -> bool:
-    """Whether a worker waits for its last job to be shown: starting another would tell of its end."""
+def _is_resting(context: Context, session: Session, worker: str) -> bool:
+    """Whether the worker waits until its last job is shown: starting another would reveal its end."""
     if not context.settings.deliver_every:
         return False
     query = select(Job).where(
@@ -82,10 +82,10 @@ def _rests(context: Context, session: Session, worker: str) -> bool:
 def start(
     context: Context, session: Session, job_id: str, worker: str, attributes: Sequence[str]
 ) -> Job:
-    """Queued becomes running and every reservation a charge, in one transaction.
+    """Make a queued job running and every reservation a charge, in one transaction.
 
-    The analyst's grant must still be there and reach all `attributes`. A job that was running
-    already is being taken over: it keeps the charge that it has.
+    The analyst's grant must still exist and include all `attributes`. A job that was running already
+    is taken over and keeps its charge.
     """
     job = mine(session, job_id, worker)
     if job.state == JobState.QUEUED:
@@ -108,9 +108,9 @@ def advance(
     fresh: list[Any],
     passes: int,
 ) -> None:
-    """Store the answers so far, and only then show that a further pass has begun.
+    """Store the answers so far, and only then show that the next pass has begun.
 
-    A rerun goes through passes that were shown before; the number does not fall back.
+    A rerun repeats passes that were shown before; the number shown never falls.
     """
     job = mine(session, job_id, worker)
     if fresh:
@@ -121,13 +121,13 @@ def advance(
 
 
 def answers(session: Session, job_id: str) -> list[Any]:
-    """The answers that an earlier attempt has stored, in order."""
+    """The answers that earlier attempts stored, in order."""
     query = select(Journal).where(Journal.job == job_id).order_by(Journal.number)
     return [answer for row in session.scalars(query) for answer in unpack(row.answers)]
 
 
 def finish(context: Context, session: Session, job_id: str, worker: str, document: Any) -> None:
-    """Store the release, and with it that the job is done; a repeat looks like what it repeats."""
+    """Store the release and mark the job done; a repeat shows the passes of the job it repeats."""
     job = mine(session, job_id, worker)
     if job.release is not None:
         job.passes = maker(session, job.release).passes
@@ -157,11 +157,10 @@ def maker(session: Session, release: str) -> Job:
 
 
 def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
-    """End a job that is still queued, and give its reservation back.
+    """Cancel a queued job and its reservation.
 
-    A curator can also stop one that is running; its charge is kept, and its worker finds that out at
-    the next pass. The job is locked before the ledger, as by workers, so that neither waits for the
-    other.
+    A curator can also stop a running job; its charge is kept, and its worker notices at the next
+    pass. The job is locked before the ledger, as workers do, so that there is no deadlock.
     """
     session.refresh(job, with_for_update=True)
     if job.state == JobState.RUNNING and by.is_curator:
@@ -169,37 +168,35 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
         return
     if job.state != JobState.QUEUED:
         state = shown_state(context, job)
-        raise Problem(
-            ProblemCode.CONFLICT, f"only a queued job can be cancelled, and this is {state}"
-        )
-    _give_back(context, session, job)
+        raise conflict(f"only a queued job can be cancelled, and this is {state}")
+    _cancel_reservations(context, session, job)
     job.state, job.finished, job.lease = JobState.CANCELLED, context.now(), None
 
 
 def fail(context: Context, session: Session, job: Job, problem: str) -> None:
-    """End a job without a release: a reservation goes back, a charge is kept."""
+    """End a job without a release: its reservation is cancelled, but a charge is kept."""
     if problem == FAILED and (job.state == JobState.QUEUED or job.kind == JobKind.DRY_RUN):
         problem = FAILED_FREE
     if job.state == JobState.QUEUED:
-        _give_back(context, session, job)
+        _cancel_reservations(context, session, job)
     job.problem = problem
     _end(context, job, JobState.FAILED)
 
 
-def _give_back(context: Context, session: Session, job: Job) -> None:
+def _cancel_reservations(context: Context, session: Session, job: Job) -> None:
     book = context.book(session)
     for account in json.loads(job.accounts):
         book.cancel(account, job.id)
 
 
 def _end(context: Context, job: Job, state: str) -> None:
-    """A job counts as at work until it is shown, or others that start would tell that it has ended."""
+    """Keep the lease until the job is shown: another job that starts would reveal its end."""
     job.state, job.finished = state, context.now()
     job.lease = delivery(context, job)
 
 
 def mine(session: Session, job_id: str, worker: str, *, to_change: bool = True) -> Job:
-    """The job, if this worker still has it."""
+    """The job, if this worker still has its lease; raises `Lost` otherwise."""
     job = session.get(Job, job_id, with_for_update=to_change)
     if job is None or job.worker != worker or job.state not in (JobState.QUEUED, JobState.RUNNING):
         raise Lost

@@ -15,13 +15,13 @@ from sqlalchemy.orm import Session
 
 from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.server.budget.accounts import open_accounts, quote, require
-from frith.server.budget.tables import View
+from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.jobs.requests import JobRequest
-from frith.server.problems import Problem
+from frith.server.problems import Problem, conflict
 from frith.server.schema import Job, Member, RequestKey
 
-_QUEUE_WAIT = 10  # seconds before a member with a full queue should ask again
+_QUEUE_WAIT = 10  # seconds of Retry-After for a member whose queue is full
 
 
 def accept(
@@ -33,9 +33,9 @@ def accept(
     key: str | None = None,
     batch_account: str | None = None,
 ) -> Job:
-    """Reserve what a request costs and queue it, or return the job that it repeats.
+    """Reserve the cost of a request and queue it, or return the job that it repeats.
 
-    The ledger is locked before anything is looked up: of two requests at once, one is first.
+    The ledger is locked before the look-up, so that one of two simultaneous requests is first.
     """
     context.book(session).lock()
     known = _same_key(session, view, member, key, asked)
@@ -90,13 +90,13 @@ def _same_key(
     found = session.get(RequestKey, (member.name, key))
     job = session.get(Job, found.job) if found is not None else None
     if job is not None and (job.table, job.body_hash) != (view.name, asked.hash):
-        raise Problem(ProblemCode.CONFLICT, "this idempotency key was used for another request")
+        raise conflict("this idempotency key was used for another request")
     return job
 
 
 def _same_body(session: Session, view: View, member: Member, asked: JobRequest) -> Job | None:
     query = (
-        _twins(view, asked)
+        _same_requests(view, asked)
         .where(
             Job.member == member.name,
             Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
@@ -106,7 +106,7 @@ def _same_body(session: Session, view: View, member: Member, asked: JobRequest) 
     return session.scalars(query).first()
 
 
-def _twins(view: View, asked: JobRequest) -> Any:
+def _same_requests(view: View, asked: JobRequest) -> Any:
     return select(Job).where(
         Job.table == view.name, Job.version == view.table.version, Job.body_hash == asked.hash
     )
@@ -130,18 +130,18 @@ def _reserve(
     asked: JobRequest,
     batch: str | None,
 ) -> None:
-    """Hold the cost on both accounts; a repeat holds all of it on the analyst's, and 0 on the table's.
+    """Reserve the cost on both accounts; for a repeat, all of it on the analyst's and 0 on the table's.
 
-    The entry of 0 keeps the numbers of receipts alike, which would tell that another has asked this.
+    Write an entry of 0, so that receipt numbers do not reveal that somebody else asked the same.
     """
     book = context.book(session)
     table, own = open_accounts(context, session, view, job.member, batch)
     price = quote(context, session, view, job.member, asked.budget, batch)
     require(price)
-    done = _twins(view, asked).where(Job.state == JobState.DONE, Job.release.is_not(None))
-    twin = session.scalars(done.order_by(Job.created)).first()
-    job.release = twin.release if twin is not None else None
+    done = _same_requests(view, asked).where(Job.state == JobState.DONE, Job.release.is_not(None))
+    earlier = session.scalars(done.order_by(Job.created)).first()
+    job.release = earlier.release if earlier is not None else None
     job.accounts = json.dumps([table, own])
-    on_table = price.cost if twin is None else Fraction(0)
+    on_table = price.cost if earlier is None else Fraction(0)
     book.reserve(table, job.id, on_table, asked.purpose, view.neighbors)
     book.reserve(own, job.id, price.cost, asked.purpose, view.neighbors)

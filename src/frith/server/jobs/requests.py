@@ -1,4 +1,4 @@
-"""What can be asked of a table, in one canonical form, so that the same request is the same text."""
+"""What can be asked about a table, in one canonical form: the same request is the same text."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frith.client.kinds import ProblemCode
 from frith.domain import Domain
 from frith.learners import BY_NAME, PrivateForestClassifier
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
-from frith.server.problems import Problem
+from frith.server.problems import invalid
 
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?\Z|[0-9]{1,9}/[0-9]{1,9}\Z")
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
-_MOST = 10_000
-_MOST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
-"""The largest whole numbers; trees, levels and bins cost time and room before a question is asked."""
-_SERVERS = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
-"""Parameters that are the server's to set."""
+_LARGEST = 10_000
+_LARGEST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
+"""The largest whole numbers: trees, levels and bins cost time and memory before any question."""
+_RESERVED = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
+"""Parameters that the server sets itself."""
 
 TIMING = "when a job starts and how long it takes tell nothing about the records"
-"""What every guarantee of a server assumes."""
+"""What every guarantee of a server assumes beside its claim."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,9 @@ class JobRequest:
 def ask_to_train(
     kind: str, learner: str, budget: Budget, parameters: dict[str, Any], domain: Domain
 ) -> JobRequest:
-    """A forest, or a dry run of one, of the attributes that the caller may see."""
+    """A request for a forest, or a dry run of one, on the attributes that the caller may see."""
     if learner not in BY_NAME:
-        raise Problem(
-            ProblemCode.INVALID, f"there is no such learner; there are {', '.join(BY_NAME)}"
-        )
+        raise invalid(f"there is no such learner; choose one of {', '.join(BY_NAME)}")
     details = {
         "learner": learner,
         "parameters": _parameters(learner, parameters),
@@ -76,7 +73,7 @@ def ask_to_train(
 
 
 def make_learner(asked: JobRequest, domain: Domain, seed: int) -> PrivateForestClassifier:
-    """The learner behind a request; trees that nobody seeded get the job's seed."""
+    """The learner that a request asks for; without a `random_state` it gets the job's seed."""
     parameters = dict(asked.details["parameters"])
     if parameters.get("random_state", 0) is None:
         parameters["random_state"] = seed
@@ -86,9 +83,9 @@ def make_learner(asked: JobRequest, domain: Domain, seed: int) -> PrivateForestC
 
 @functools.cache
 def offered(learner: str) -> Mapping[str, Any]:
-    """The parameters of a learner that a request may set, with their defaults."""
+    """The parameters that a request may set, with their defaults."""
     defaults = BY_NAME[learner]().get_params()
-    return {name: value for name, value in defaults.items() if name not in _SERVERS}
+    return {name: value for name, value in defaults.items() if name not in _RESERVED}
 
 
 def summary(learner: str) -> str:
@@ -100,27 +97,25 @@ def parameters_of(learner: str) -> dict[str, Any]:
 
 
 def _parameters(learner: str, given: dict[str, Any]) -> dict[str, Any]:
-    """All parameters, given or not, so that a default and its spelling out are the same request."""
+    """All parameters, given or not, so that spelling out a default is the same request."""
     known = offered(learner)
     for name, value in given.items():
         if name not in known:
             names = ", ".join(n for n in sorted(known) if n != "as_published")
-            raise Problem(ProblemCode.INVALID, f"the learner {learner} has the parameters {names}")
+            raise invalid(f"the learner {learner} has the parameters {names}")
         if not _is_plain(value):
-            raise Problem(ProblemCode.INVALID, f"the parameter {name} has no such value")
-        most = _MOST_OF.get(name, _MOST)
-        if isinstance(value, int) and not 0 <= value <= most:
-            raise Problem(ProblemCode.INVALID, f"the parameter {name} is from 0 to {most} here")
+            raise invalid(f"the parameter {name} has no such value")
+        largest = _LARGEST_OF.get(name, _LARGEST)
+        if isinstance(value, int) and not 0 <= value <= largest:
+            raise invalid(f"the parameter {name} is from 0 to {largest} here")
     chosen = {**known, **given}
     if chosen.pop("as_published", False) is not False:
-        raise Problem(
-            ProblemCode.INVALID, "as_published keeps no guarantee, so it is not offered here"
-        )
+        raise invalid("as_published keeps no guarantee, so it is not offered here")
     return chosen
 
 
 def _is_plain(value: Any) -> bool:
-    """Numbers and words that cost nothing to read."""
+    """Whether a value is a short number or word."""
     if value is None or isinstance(value, int):
         return True
     if isinstance(value, float):

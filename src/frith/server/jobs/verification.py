@@ -1,7 +1,7 @@
-"""The ledger under a second look: its chain, and stored requests that frith would refuse today.
+"""Verifies the ledger: its chain, and stored requests that frith would refuse today.
 
-A request that was accepted by an earlier frith may have been charged less than its answer told. Its
-body is kept, so it is read again here by the reader that new requests go through.
+An earlier frith may have charged a request less than its answer revealed. The request is stored, so
+it is read again here, by the reader that new requests pass.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _AT_ONCE = 100  # jobs fetched while they are read
 
 
 def verify(session: Session, book: Book) -> Verification:
-    """What `Book.verify` finds, and every charged request that would be refused today."""
+    """What `Book.verify` finds, and every charged request that frith would refuse today."""
     found = book.verify()
     return replace(found, flagged=(*found.flagged, *flag_requests(session, book)))
 
 
 def flag_requests(session: Session, book: Book) -> Iterator[str]:
-    """A line for every stored request that would be refused today, oldest first.
+    """A line for every stored request that frith would refuse today, oldest first.
 
-    Dry runs and cancelled jobs have told nothing of anybody.
+    Dry runs and cancelled jobs are left out: they revealed nothing.
     """
     query = select(Job).where(Job.kind != JobKind.DRY_RUN, Job.state != JobState.CANCELLED)
     query = query.order_by(Job.created, Job.id).execution_options(yield_per=_AT_ONCE)

@@ -1,4 +1,4 @@
-"""What a job does once it is charged: train, score or update, through a curator and nothing else."""
+"""What a job does once it is charged: train, score, update or count, always through a curator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy.orm import Session
 
-from frith.client.kinds import JobKind, ProblemCode
+from frith.client.kinds import JobKind
 from frith.curator import Curator
 from frith.curator.confusion import Score, private_score
 from frith.domain import Domain
@@ -21,18 +21,18 @@ from frith.server.budget.tables import domain_of, get_table, open_source
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import TIMING, JobRequest, make_learner
-from frith.server.problems import Problem
+from frith.server.problems import invalid
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
 
 OpenCurator = Callable[[Engine, Any], Curator]
 _SYNTHETIC = 1_000  # records of a dry run
-_MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing of any"
+_MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
 R = TypeVar("R", Forest, Score)
 
 
 class Work:
-    """One job, with everything about it that is not in the records."""
+    """One job and everything it needs except the records."""
 
     def __init__(self, session: Session, job: Job, settings: Settings):
         self.asked, self.seed, self._settings = JobRequest.read(job.body), job.seed, settings
@@ -48,7 +48,7 @@ class Work:
         self.domain = self._domain(domain_of(table))
 
     def _earlier(self, session: Session) -> dict[str, Any]:
-        """The release that is scored or updated."""
+        """The release that the job scores or updates."""
         if self.asked.kind not in (JobKind.SCORE, JobKind.UPDATE):
             return {}
         release = session.get(Release, self.asked.details["forest"])
@@ -66,17 +66,17 @@ class Work:
         return open_source(self.source, self.domain)
 
     def rehearse(self) -> None:
-        """Answer from a table without records, so that a request that cannot work is not charged.
+        """Run on a table without records, so that a request that cannot work is not charged.
 
-        Everything that is used here is public, and what comes out is thrown away.
+        Everything used here is public, and the result is thrown away.
         """
-        nobody = open_table(
+        empty = open_table(
             synthetic_table(self.domain, 0, np.random.default_rng(0)), self.domain, threads=1
         )
         try:
-            self._document(Curator(nobody, self.asked.budget))
+            self._document(Curator(empty, self.asked.budget))
         except (ValueError, TypeError) as error:
-            raise Problem(ProblemCode.INVALID, f"{error}; nothing was charged") from None
+            raise invalid(f"{error}; nothing was charged") from None
 
     def run(self, open_curator: OpenCurator) -> dict[str, Any]:
         """The document to release."""
@@ -113,5 +113,5 @@ class Work:
 
 
 def _assuming(release: R, *more: str) -> R:
-    """What leaves a server was not timed to tell anything; some say more."""
+    """Add to the guarantee what it assumes: that timing reveals nothing, and anything else given."""
     return replace(release, guarantee=release.guarantee.assuming(TIMING, *more))

@@ -1,7 +1,7 @@
-"""Connections: who takes too long to say what they want is hung up on.
+"""Connections that send no complete request head in time are closed.
 
-uvicorn waits without end for the first line of a request and for its headers, so a few hundred
-silent callers would take all the connections that a process may have.
+uvicorn waits forever for the first line of a request and for its headers, so a few hundred silent
+callers could take all the connections that a process may have.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import contextlib
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_MOST_FILES = 65_536
+_MAX_FILES = 65_536
 
 
 def patient_for(seconds: float) -> type[H11Protocol]:
-    """The protocol of one connection that waits so long for a whole head of a request."""
+    """A protocol that waits at most `seconds` for the whole head of a request."""
 
     class Patient(H11Protocol):
         _hanging_up: asyncio.TimerHandle | None = None
@@ -33,7 +33,7 @@ def patient_for(seconds: float) -> type[H11Protocol]:
             self._stop_watching()
 
         def _watch(self) -> None:
-            """The clock runs while no request is being answered; more bytes do not set it back."""
+            """Start the clock while no request is being answered; more bytes do not reset it."""
             if self.cycle is not None and not self.cycle.response_complete:
                 self._stop_watching()
             elif self._hanging_up is None:
@@ -53,11 +53,11 @@ def patient_for(seconds: float) -> type[H11Protocol]:
 
 
 def allow_many_files() -> None:
-    """Have the system let this process hold many connections; where it cannot, it has what it has."""
+    """Raise this process's limit on open files, and so on connections, as far as the system allows."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+        limit = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
         if soft != resource.RLIM_INFINITY:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))

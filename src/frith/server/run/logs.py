@@ -1,4 +1,4 @@
-"""Structured log lines: events, names of routes and members, states. No bodies, values or durations."""
+"""Structured logs: events, routes, members and states. No bodies, values or durations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 import structlog
 
 
-def set_up_logs(stream: Any = None, *, as_json: bool = True) -> None:
-    """One JSON object a line, also for what libraries log as warnings."""
-    show = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+def set_up_logs(stream: Any = None) -> None:
+    """Write one JSON object a line to `stream` or stderr; libraries log errors only."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
-            show,
+            structlog.processors.JSONRenderer(),
         ],
         logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,

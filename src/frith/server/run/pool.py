@@ -1,7 +1,7 @@
-"""The workers that a server runs itself: processes that are started again when they die.
+"""The worker processes that a server runs itself, and starts again when they die.
 
-A worker is told its settings on standard input, where no process list shows a password. The end of
-that stream tells it that the server is gone: it finishes its job and stops.
+A worker reads its settings from standard input, where no process list shows a password. When that
+stream ends, the server is gone: the worker finishes its job and stops.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from frith.server.run.worker import Worker
 from frith.server.settings import Settings
 
 log = structlog.get_logger("frith.server")
-_LOOK_SECONDS = 0.5
-_GLANCE_SECONDS = 0.05
+_WATCH_SECONDS = 0.5
+_POLL_SECONDS = 0.05
 _GRACE_SECONDS = 20
 
 
 class WorkerPool:
-    """Keeps some worker processes running while it is entered."""
+    """Keeps `workers` processes running while entered."""
 
     def __init__(self, settings: Settings, shutdown: Shutdown):
         self._settings, self._shutdown = settings, shutdown
@@ -49,14 +49,14 @@ class WorkerPool:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """Let jobs finish for a while; one that takes longer is taken up again at the next start."""
+        """Give jobs some time to finish; the next start takes over those that need longer."""
         self._stopping.set()
         self._watch.join()
         for worker in self._workers:
             worker.stdin.close()  # type: ignore[union-attr]
         until = time.monotonic() + _GRACE_SECONDS
         while self._some_run() and time.monotonic() < until and not self._shutdown.forced:
-            time.sleep(_GLANCE_SECONDS)
+            time.sleep(_POLL_SECONDS)
         for worker in self._workers:
             worker.kill()
             worker.wait()
@@ -65,7 +65,7 @@ class WorkerPool:
         return any(worker.poll() is None for worker in self._workers)
 
     def _keep_running(self) -> None:
-        while not self._stopping.wait(_LOOK_SECONDS):
+        while not self._stopping.wait(_WATCH_SECONDS):
             for i, worker in enumerate(self._workers):
                 if worker.poll() is not None:
                     log.warning("worker died", code=worker.returncode)
@@ -82,7 +82,7 @@ class WorkerPool:
 
 
 def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
-    """Work for the server of these settings until it is over."""
+    """Run the jobs of the server with these settings until `is_over`."""
     database = Database(settings.database)
     database.check()
     Worker(Context(database, settings)).run(is_over)
@@ -96,10 +96,10 @@ def _until_end(stream: Any, stop: threading.Event) -> None:
 
 
 def main() -> None:
-    """A worker of a pool."""
+    """One worker process of the pool."""
     import signal
 
-    for number in (signal.SIGTERM, signal.SIGINT):  # for the server, which tells us
+    for number in (signal.SIGTERM, signal.SIGINT):  # the server handles them and tells us
         signal.signal(number, signal.SIG_IGN)
     settings = Settings.model_validate_json(sys.stdin.buffer.readline())
     set_up_logs()

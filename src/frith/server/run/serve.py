@@ -1,4 +1,4 @@
-"""Running a server: the database brought up to date, workers beside it, uvicorn in front."""
+"""Runs a server: migrates the database, starts the worker pool, and answers with uvicorn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GRACE_SECONDS = 10
 
 
 def open_context(settings: Settings, *, make: bool = True) -> Context:
-    """The server's state, its tables brought up to date; made where there is none, if wanted."""
+    """Open the server's database; with `make`, create it or migrate it first."""
     database = Database(settings.database)
     if make:
         database.upgrade()
@@ -36,7 +36,7 @@ def open_context(settings: Settings, *, make: bool = True) -> Context:
 
 @contextlib.contextmanager
 def listening(settings: Settings) -> Iterator[list[socket.socket]]:
-    """Sockets at the server's address; raises where it cannot be had."""
+    """Sockets that listen at the server's address; a `ValueError` says why there are none."""
     with contextlib.ExitStack() as opened:
         try:
             found = socket.getaddrinfo(
@@ -52,7 +52,7 @@ def listening(settings: Settings) -> Iterator[list[socket.socket]]:
 
 
 def _bind(family: int, host: str, port: int) -> socket.socket:
-    """A socket of TCP by name: only of such does asyncio send small answers without a delay."""
+    """A listening socket. IPPROTO_TCP is named because asyncio sets TCP_NODELAY only then."""
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
@@ -68,15 +68,15 @@ def _bind(family: int, host: str, port: int) -> socket.socket:
 
 
 def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) -> None:
-    """Answer until told to end; then finish what is being answered, and the workers' jobs."""
+    """Serve until shutdown; then finish the requests and jobs that have begun."""
     settings = context.settings
     allow_many_files()
     server = _Server(configure(context))
 
-    def tell() -> None:
+    def stop() -> None:
         server.should_exit, server.force_exit = shutdown.requested, shutdown.forced
 
-    shutdown.pass_on(tell)
+    shutdown.pass_on(stop)
     try:
         with WorkerPool(settings, shutdown):
             server.run(sockets)
@@ -85,7 +85,7 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
 
 
 def configure(context: Context) -> uvicorn.Config:
-    """How uvicorn answers. Who a request comes from is believed of trusted proxies alone."""
+    """uvicorn's configuration. Only trusted proxies are believed about a request's address."""
     settings = context.settings
     return uvicorn.Config(
         make_app(context),
@@ -104,7 +104,7 @@ def configure(context: Context) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its handling of signals: once it has stopped, it has them end the process."""
+    """uvicorn without its signal handlers, which would kill the process once the server stops."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -135,7 +135,7 @@ def address(settings: Settings) -> str:
 
 
 def is_exposed(settings: Settings) -> bool:
-    """Whether others could reach it, and read along what is said."""
+    """Whether other machines can reach the server without TLS."""
     return not settings.cookies_need_tls and not _is_loopback(settings.host)
 
 

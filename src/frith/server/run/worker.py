@@ -1,4 +1,4 @@
-"""A worker: takes jobs one by one, charges, trains and stores, in a process of its own."""
+"""A worker takes jobs one by one: it charges, trains and stores, in its own process."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 def open_curator(
     engine: Engine, budget: Budget, journal: JournaledSource, progress: Progress
 ) -> Curator:
-    """A curator whose answers are journaled; its charge was made when the job was started."""
+    """A curator whose answers are journaled; the job was charged when it started."""
     return Curator(engine, budget, source=journal, progress=progress)
 
 
 class Worker:
-    """Works for a server. Only tests pass another curator: nothing in a configuration does."""
+    """Runs the jobs of a server. Only tests pass another `make_curator`; no setting can."""
 
     def __init__(self, context: Context, make_curator: MakeCurator = open_curator):
         self.context, self.name = context, context.new_secret(6)
         self._make_curator = make_curator
 
     def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
-        """Work until it is over; the job at hand is finished first."""
+        """Work until `is_over`; a job that has begun is finished first."""
         log.info("worker started", worker=self.name)
         while not is_over():
             try:
@@ -54,7 +54,7 @@ class Worker:
         log.info("worker stopped", worker=self.name)
 
     def work_once(self) -> bool:
-        """Do one job, if there is one."""
+        """Do one job; False if there was none."""
         with self.context.database.write() as session:
             job = lifecycle.take(self.context, session, self.name)
             job_id = None if job is None else job.id
@@ -79,7 +79,7 @@ class Worker:
             self._fail(job_id, FAILED)
 
     def _work(self, job_id: str) -> Any:
-        """The document of a job; None where an earlier release is repeated."""
+        """The document that the job releases; None if it repeats an earlier release."""
         with self.context.database.read() as session:
             job = lifecycle.mine(session, job_id, self.name, to_change=False)
             is_new = job.state == JobState.QUEUED
@@ -116,7 +116,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _heartbeat(self, job_id: str) -> Iterator[None]:
-        """Keep the lease while the job is worked on."""
+        """Renew the lease while the job runs."""
         done = threading.Event()
 
         def beat() -> None:

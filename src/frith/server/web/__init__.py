@@ -1,4 +1,4 @@
-"""The web pages: the same services as the API, read in a browser. One file a subject."""
+"""The web pages, one file a subject. They show what the API shows."""
 
 from fastapi import APIRouter, FastAPI
 

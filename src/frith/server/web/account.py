@@ -1,4 +1,4 @@
-"""One's own tokens."""
+"""The member's own tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def revoke(form: PostedForm, token: str, page: Page) -> Response:
 
 
 def issue(page: PageRequest, member: str, form: Form) -> members.Issued:
-    """A new token by the form's note and days."""
+    """A new token with the form's note and days."""
     asked = read_document(d.TokenRequest, form.given("note", "days"))
     with page.write() as session:
         return members.issue_token(

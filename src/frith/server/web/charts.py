@@ -1,6 +1,6 @@
-"""Charts as inline SVG without text, stretched to the width there is; words stand beside them.
+"""Charts as inline SVG, stretched to the available width; text stands beside them.
 
-Colors come from the style sheet by class, so that light and dark look right.
+The style sheet sets the colors by class, for light and dark mode.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _COLORS = 7
 
 
 def gauge(account: Account) -> Markup:
-    """Spent, reserved and left of a budget; `plan` is where a script shows what a request adds."""
+    """The spent, reserved and remaining parts of a budget; a script draws a request's cost in `plan`."""
     spent, held = 100 * account.spent, 100 * account.held
     said = ", ".join(f"{text} {name}" for name, text in account.parts)
     return _svg(
@@ -36,7 +36,7 @@ def bar(share: float, error: float = 0.0) -> Markup:
 
 @dataclass(frozen=True)
 class Line:
-    """What one analyst had spent in all, by the times at which it grew."""
+    """What one analyst had spent in total, at each time that it grew."""
 
     name: str
     points: Sequence[tuple[float, float]]  # seconds, amount
@@ -51,10 +51,10 @@ class Line:
         return self.points[-1][1]
 
 
-def steps(lines: Sequence[Line], until: float, most: float) -> Markup:
-    """Step lines from the first time on; the highest is `most`."""
+def steps(lines: Sequence[Line], until: float, highest: float) -> Markup:
+    """Step lines from the first time on; `highest` is the top of the chart."""
     start = min((line.first for line in lines), default=until)
-    wide, high = max(until - start, 1.0), most or 1.0
+    wide, high = max(until - start, 1.0), highest or 1.0
     grid = [
         Markup('<line class="grid" x1="0" x2="100" y1="{y}" y2="{y}"/>').format(y=y)
         for y in (0.5, 12.5, 25, 37.5, 49.5)
@@ -68,7 +68,7 @@ def color_of(place: int) -> int:
 
 
 def heat(count: int, row: Sequence[int]) -> int:
-    """From 0 to 9: the share of a count in its row."""
+    """The share of a count in its row, from 0 to 9."""
     total = sum(max(0, c) for c in row)
     return min(9, int(10 * max(0, count) / total)) if total else 0
 

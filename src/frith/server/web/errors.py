@@ -1,4 +1,4 @@
-"""Problems as pages: the same status and message as in the API, and a way back."""
+"""Problems as pages, with the same status and message as in the API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLES = {
 
 
 def is_page(scope: Scope) -> bool:
-    """Whether a browser asks, and not a program."""
+    """Whether the request is for a page, not for the API."""
     return not str(scope["path"]).startswith((*BEARER, "/health", "/static/"))
 
 

@@ -1,4 +1,4 @@
-"""A forest: its promise, its rules, its pictures and what can be asked about it further."""
+"""A forest: its guarantee, its rules, its pictures, and the forms for scores and updates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frith.privacy.budget import Budget
 from frith.server.auth.caller import HEAVY
 from frith.server.budget import tables
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.tables import View
+from frith.server.budget.views import View
 from frith.server.jobs import forests, history
 from frith.server.jobs.forests import Released
 from frith.server.problems import Problem
@@ -28,9 +28,9 @@ from frith.server.web.tables import own_account, slider
 router = APIRouter()
 Tree = Annotated[int | None, Query(ge=0, le=100_000)]
 _RULES = 20  # shown at first
-_MOST_RULES = 10_000  # in a download, the clearest
+_MAX_RULES = 10_000  # in a download, the clearest
 _IMAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
-"""A picture is shown as an image, where nothing of it runs; its own style may."""
+"""For pictures: no script runs in them, but their inline style applies."""
 
 
 @router.get("/forests/{forest}", dependencies=HEAVY)
@@ -41,7 +41,7 @@ def show_forest(
     label: Annotated[int | None, Query(ge=0, le=100_000)] = None,
     rules: Annotated[int, Query(ge=1, le=1000)] = _RULES,
 ) -> Response:
-    """`label` is the place of the label whose rules are wanted."""
+    """Show a forest; `label` is the index of the label whose rules to list."""
     try:
         return _forest_page(page, forest, tree=tree, label=label, n_rules=rules)
     except Problem as problem:
@@ -71,7 +71,7 @@ def download_onnx(forest: str, page: Page) -> Response:
 
 @router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, page: Page) -> Response:
-    rules = _find(page, forest).forest().rules()[:_MOST_RULES]
+    rules = _find(page, forest).forest().rules()[:_MAX_RULES]
     text = rules.to_frame().to_csv(index=False)
     return _download(Response(text, media_type="text/csv"), f"{forest}-rules.csv")
 
@@ -89,25 +89,21 @@ def quote(
 
 @router.post("/forests/{forest}/scores")
 def score(form: PostedForm, forest: str, page: Page) -> Response:
-    try:
-        budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
-        with page.write() as session:
-            job = forests.ask(page.context, session, forest, page.member, budget)
-    except Problem as problem:
-        return _forest_page(page, forest, form=form, problem=problem, at="score")
-    return page.go("jobs", job.id)
+    return _ask(page, forest, form, "score", None)
 
 
 @router.post("/forests/{forest}/updates")
 def update(form: PostedForm, forest: str, page: Page) -> Response:
+    return _ask(page, forest, form, "update", form.text("batch"))
+
+
+def _ask(page: PageRequest, forest: str, form: Form, at: str, batch: str | None) -> Response:
     try:
         budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
         with page.write() as session:
-            job = forests.ask(
-                page.context, session, forest, page.member, budget, form.text("batch")
-            )
+            job = forests.ask(page.context, session, forest, page.member, budget, batch)
     except Problem as problem:
-        return _forest_page(page, forest, form=form, problem=problem, at="update")
+        return _forest_page(page, forest, form=form, problem=problem, at=at)
     return page.go("jobs", job.id)
 
 
@@ -145,7 +141,7 @@ def _forest_page(
 
 
 def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> dict[str, Any]:
-    """What the page shows of the forest itself."""
+    """The template's values about the forest itself."""
     labels, n_trees = forest.domain.label.values, forest.trees.n_trees
     for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
         if place is not None and place >= count:
@@ -163,20 +159,20 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
 
 
 def _scores(page: PageRequest, session: Session, found: Released) -> list[dict[str, Any]]:
-    documents = [
-        (
-            history.describe(page.context, session, job),
-            history.released(page.context, session, job),
-        )
-        for job in forests.list_scores(page.context, session, found.job)
+    context = page.context
+    return [
+        {
+            "job": history.describe(context, session, job),
+            "score": Score.from_json(history.released(context, session, job)["score"]),
+        }
+        for job in forests.list_scores(context, session, found.job)
     ]
-    return [{"job": job, "score": Score.from_json(d["score"])} for job, d in documents]
 
 
 def _asking(
     page: PageRequest, session: Session, found: Released, form: Form, at: str
 ) -> dict[str, Any] | None:
-    """What the forms of a score and an update need; None where the forest's owner may not ask."""
+    """The template's values for the forms of a score and an update; None if the member may not ask."""
     if found.job.member != page.member.name or found.is_dry:
         return None
     try:

@@ -1,4 +1,8 @@
-"""What a browser's form sends: read once, after its origin and its CSRF text were checked."""
+"""HTML forms, read after their origin and CSRF token are checked.
+
+Not Starlette's forms: they also accept multipart bodies and files, which no page here sends, and do
+not limit the number of fields of the form that is sent.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,15 @@ from frith.client.documents import RequestDocument
 from frith.client.kinds import ProblemCode
 from frith.errors import FormatError
 from frith.server.auth.sessions import check_csrf
-from frith.server.problems import Problem
+from frith.server.problems import Problem, invalid
 
 R = TypeVar("R", bound=RequestDocument)
-_MAX_FIELDS = 20_000  # a grant names every attribute
+_MAX_FIELDS = 20_000  # a grant's form has one for every attribute
 
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a form; what was left empty was not given."""
+    """The fields of a form; an empty field counts as not given."""
 
     fields: dict[str, list[str]] = field(default_factory=dict)
 
@@ -38,7 +42,7 @@ class Form:
 
 
 EMPTY = Form()
-"""Of a page that is opened, not form."""
+"""The form of a page that was opened, not submitted."""
 
 
 def read_document(kind: type[R], data: dict[str, Any]) -> R:
@@ -46,19 +50,19 @@ def read_document(kind: type[R], data: dict[str, Any]) -> R:
     try:
         return kind.read(data)
     except FormatError as error:
-        raise Problem(ProblemCode.INVALID, str(error)) from None
+        raise invalid(str(error)) from None
 
 
 async def read_form(request: Request) -> Form:
-    """The fields, unless another site form them."""
+    """The fields; refused if another site sent them."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Problem(ProblemCode.FORBIDDEN, "this form was form by another site")
+        raise Problem(ProblemCode.FORBIDDEN, "this form was sent by another site")
     text = (await request.body()).decode("utf-8", "replace")
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise Problem(ProblemCode.INVALID, "the form has too many fields") from None
+        raise invalid("the form has too many fields") from None
     return Form({k: [v.replace("\0", "") for v in values] for k, values in fields.items()})
 
 
@@ -69,4 +73,4 @@ async def _checked(request: Request) -> Form:
 
 
 PostedForm = Annotated[Form, Depends(_checked)]
-"""A form of a signed-in browser. Routes name it first: nothing is done for a forged one."""
+"""A form of a signed-in browser. Routes name it first, so that a forged one does nothing."""

@@ -1,13 +1,11 @@
-"""Jobs: the history, and one job while it runs."""
+"""Jobs: the history, and the progress of one job."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from sqlalchemy.orm import Session
 
+from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState
 from frith.server.auth.caller import Before
 from frith.server.jobs import forests, history, lifecycle
@@ -27,28 +25,22 @@ def list_jobs(page: Page, before: Before = None) -> HTMLResponse:
 
 
 def older_than(found: list[Job]) -> str | None:
-    """The job before which there may be more."""
+    """The id to page on from; None if this is the last page."""
     return found[-1].id if len(found) == history.PAGE else None
 
 
 @router.get("/jobs/{job}")
 def show_job(job: str, page: Page) -> HTMLResponse:
-    with page.read() as session:
-        found = history.find_job(session, job, page.member)
-        said = history.describe(page.context, session, found)
-        result = _result(page, session, found) if said.state == JobState.DONE else None
+    document, result = _look(page, job)
     every = page.context.settings.deliver_every
-    return page.show("job.html", job=said, result=result, every=every)
+    return page.show("job.html", job=document, result=result, every=every)
 
 
 @router.get("/jobs/{job}/state")
 def job_state(job: str, page: Page) -> JSONResponse:
-    """What the page asks for every second."""
-    with page.read() as session:
-        found = history.find_job(session, job, page.member)
-        said = history.describe(page.context, session, found)
-        result = _result(page, session, found) if said.state == JobState.DONE else None
-    shown = said.model_dump(include={"state", "passes", "doing"})
+    """The progress, which the page's script polls every second."""
+    document, result = _look(page, job)
+    shown = document.model_dump(include={"state", "passes", "doing"})
     return JSONResponse(shown | {"result": result})
 
 
@@ -61,9 +53,14 @@ def cancel(form: PostedForm, job: str, page: Page) -> Response:
     return page.go("jobs", job, done=done)
 
 
-def _result(page: PageRequest, session: Session, job: Job) -> str | None:
-    """Where to read what a finished job came to."""
-    if job.kind != JobKind.SCORE:
-        return f"/forests/{job.id}"
-    forest: Any = forests.forest_of_score(session, job)
-    return None if forest is None else f"/forests/{forest.id}#score-{job.id}"
+def _look(page: PageRequest, job: str) -> tuple[JobResponse, str | None]:
+    """A job, and the page that shows its result if it is done."""
+    with page.read() as session:
+        found = history.find_job(session, job, page.member)
+        document = history.describe(page.context, session, found)
+        if document.state != JobState.DONE:
+            return document, None
+        if document.kind != JobKind.SCORE:
+            return document, f"/forests/{job}"
+        forest = forests.forest_of_score(session, found)
+    return document, None if forest is None else f"/forests/{forest.id}#score-{job}"

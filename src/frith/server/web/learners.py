@@ -1,19 +1,22 @@
-"""The learners as a form offers them: a line each, and fields for their parameters."""
+"""The learners in a form: a summary of each, and fields for its parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from frith.client.kinds import ProblemCode
 from frith.growing.allocation import ALLOCATIONS
 from frith.learners import BY_NAME
 from frith.learners.hints import parameter_hints
 from frith.server.jobs.requests import parameters_of, summary
-from frith.server.problems import Problem
+from frith.server.problems import invalid
 from frith.server.web.forms import Form
 
 _WANTED = {"flag": "true or false", "whole": "a whole number", "number": "a number"}
+_READERS: dict[str, Callable[[str], Any]] = {
+    "flag": {"true": True, "false": False}.__getitem__, "whole": int, "number": float, "choice": str,
+}  # fmt: skip
 _CHOICES = {
     "allocation": ALLOCATIONS,
     "criterion": ("gini", "entropy", "max"),
@@ -23,7 +26,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Field:
-    """One parameter: an input whose name is the learner's and the parameter's."""
+    """One parameter: an input that is named for the learner and the parameter."""
 
     id: str
     name: str
@@ -51,7 +54,7 @@ def offers(learners: tuple[str, ...], form: Form) -> list[Offer]:
 
 
 def read_parameters(learner: str, form: Form) -> dict[str, Any]:
-    """What was filled in for the chosen learner; the others' fields are not looked at."""
+    """The parameters that were filled in for the chosen learner; other learners' fields are ignored."""
     if learner not in BY_NAME:
         return {}
     fields = (_field(learner, name, default, form) for name, default in _known(learner))
@@ -76,19 +79,10 @@ def _kind(default: Any) -> str:
 
 
 def _read(field: Field) -> Any:
-    """A number or a flag as such, so that a default spelled out is the same request."""
-    text = field.value
+    """The field's value in its own type, so that spelling out a default is the same request."""
     try:
-        match field.kind:
-            case "flag":
-                return {"true": True, "false": False}[text]
-            case "whole":
-                return int(text)
-            case "number":
-                return float(text)
+        return _READERS[field.kind](field.value)
     except (ValueError, KeyError):
-        wanted = _WANTED[field.kind]
-        raise Problem(
-            ProblemCode.INVALID, f"the parameter {field.name} is {wanted}, not {text!r}"
+        raise invalid(
+            f"the parameter {field.name} is {_WANTED[field.kind]}, not {field.value!r}"
         ) from None
-    return text

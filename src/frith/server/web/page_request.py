@@ -1,4 +1,4 @@
-"""A signed-in browser on a page: who it is, what it is shown and where it is form."""
+"""A request for a page by a signed-in member: rendering and redirecting."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from frith.server.web.render import render_page
 NOTICES = {
     "registered": "The table is registered. Grant it to an analyst next.",
     "policy": "The policy is saved.",
-    "version": "The version is raised: repeats of earlier requests are new requests now.",
+    "version": "The version is raised: repeated requests are now new requests.",
     "batch": "The batch is registered.",
     "granted": "The grant is saved.",
     "withdrawn": "The grant is withdrawn. What was spent under it stays spent.",
     "member": "The member is added. Create a token for them next.",
     "revoked": "The token is revoked.",
     "stopped": "The job is stopped; its charge is kept.",
-    "disabled": "They are shut out, and all their tokens have ended.",
+    "disabled": "They are disabled, and all their tokens are revoked.",
     "enabled": "They may sign in again, with new tokens.",
-    "cancelled": "The job is cancelled, and what was reserved for it is given back.",
+    "cancelled": "The job and its reservation are cancelled.",
 }
-"""What a page says after a form was accepted; the address carries the name only."""
+"""What the next page says after a form was accepted; the URL carries only the key."""
 
 
 class PageRequest(Caller):
-    """A caller who has a browser."""
+    """A caller in a browser."""
 
     def __init__(self, request: Request):
         super().__init__(request.app.state.context, request.state.member)
@@ -41,7 +41,7 @@ class PageRequest(Caller):
         return render_page(template, status, self.signed_in, **common | values)
 
     def go(self, *parts: str, done: str | None = None, at: str = "") -> RedirectResponse:
-        """On to another page, which a reload does not send the form to again."""
+        """Redirect to another page, so that a reload does not submit the form again."""
         path = "/" + "/".join(quote(part, safe="") for part in parts)
         query = f"?done={done}" if done else ""
         return RedirectResponse(path + query + (f"#{at}" if at else ""), status_code=303)
@@ -59,4 +59,4 @@ async def _curator(request: Request) -> PageRequest:
 
 Page = Annotated[PageRequest, Depends(_visit)]
 CuratorPage = Annotated[PageRequest, Depends(_curator)]
-"""Of a page that only curators may open."""
+"""For pages that only curators may open."""

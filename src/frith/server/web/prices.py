@@ -1,4 +1,4 @@
-"""The price of a request in words, as forms show it while epsilon moves."""
+"""The price of a request in words, which forms show while epsilon changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from frith.privacy.budget import Budget
 from frith.server.budget import accounts
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.tables import View
+from frith.server.budget.views import View
 from frith.server.problems import Problem
 from frith.server.web import texts
 from frith.server.web.page_request import PageRequest
@@ -24,9 +24,9 @@ def price(
     delta: str,
     check: Callable[[Budget], str | None],
 ) -> dict[str, Any]:
-    """Words, and the share of the gauge that it would take; a refusal is an answer too.
+    """The price in words, and the share of the gauge that the request would take, or the refusal.
 
-    `check` refuses what asking would refuse, and names the batch if it has accounts of its own.
+    `check` raises what asking would raise, and returns the batch if it has its own accounts.
     """
     account = (page.context, session, view, page.member.name)
     try:

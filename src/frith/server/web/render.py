@@ -1,4 +1,4 @@
-"""Templates: plain HTML with every value escaped, and the files that go with them."""
+"""Templates, in which every value is escaped, and static files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from frith.server.web import charts, texts
 
 STATIC = Path(__file__).parent / "static"
 _HEADERS = {"referrer-policy": "same-origin"}
-"""Within this site only: browsers that send no referrer at all send no origin with a form either."""
+"""Browsers that send no referrer send no Origin header with a form either, so keep it within this site."""
 
 
 def render_page(
     template: str, status: int = 200, signed_in: SignedIn | None = None, **values: Any
 ) -> HTMLResponse:
-    """A page for whoever is signed in, or for nobody yet."""
+    """A page for the signed-in member, or for somebody who is not signed in yet."""
     common = {
         "me": signed_in.member if signed_in else None,
         "csrf": signed_in.csrf if signed_in else "",
@@ -38,7 +38,7 @@ def render_page(
 
 
 class Files(StaticFiles):
-    """Styles, scripts and the mark. Their addresses carry a hash, so browsers may keep them."""
+    """Static files. Their URLs carry a hash of the content, so browsers may cache them."""
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)

@@ -21,7 +21,7 @@ _LOCAL = re.compile(r"/(?!/)[!-\[\]-~]*\Z")  # printable, no backslash, one slas
 
 
 def safe_next(path: str) -> str:
-    """A path of ours, or the start page.
+    """The path if it is on this server, else the start page.
 
     >>> [safe_next(p) for p in ("/jobs", "//evil.example", "/\\\\evil.example", "https://evil.example")]
     ['/jobs', '/', '/', '/']
@@ -36,7 +36,7 @@ def ask(next: str = "/") -> HTMLResponse:
 
 @router.post("/sign-in")
 def enter(request: Request, form: Annotated[Form, Depends(read_form)]) -> Response:
-    """A new session, or the form again with what was wrong."""
+    """Start a session, or show the form again with the problem."""
     target = safe_next(form.text("next", "/"))
     try:
         cookie = _sign_in(request, form.text("token"))
@@ -56,21 +56,21 @@ def enter(request: Request, form: Annotated[Form, Depends(read_form)]) -> Respon
 
 
 def _sign_in(request: Request, token: str) -> str:
-    """The cookie of a new session; the browser's earlier one ends."""
-    context, door, address = (
+    """The cookie of a new session; the browser's earlier session ends."""
+    context, auth, address = (
         request.app.state.context,
-        request.state.door,
+        request.state.auth,
         address_of(request.scope),
     )
-    door.allow_guess(address, token)
+    auth.allow_guess(address, token)
     try:
         with context.database.write() as session:
             cookie = sign_in(context, session, token)
             sign_out(session, cookie_of(request.scope))
     except Problem:
-        door.count_guess(address, token, right=False)
+        auth.count_guess(address, token, right=False)
         raise
-    door.count_guess(address, token, right=True)
+    auth.count_guess(address, token, right=True)
     return cookie
 
 

@@ -13,7 +13,7 @@ from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.server.budget import accounts, tables
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.tables import View
+from frith.server.budget.views import View
 from frith.server.jobs import history, queue
 from frith.server.jobs.requests import ask_to_train
 from frith.server.problems import Problem
@@ -43,9 +43,9 @@ def show_table(table: str, page: Page) -> HTMLResponse:
 
 @router.post("/tables/{table}/forests")
 def train(form: PostedForm, table: str, page: Page) -> Response:
-    """The buttons of the form: a forest, a dry run of one, or the price again."""
+    """The form's three buttons: train, dry run, or show the price."""
     kind = JobKind.DRY_RUN if form.text("kind") == JobKind.DRY_RUN else JobKind.TRAIN
-    if form.text("kind") == "quote":  # of a browser without scripts
+    if form.text("kind") == "quote":  # sent by browsers without scripts
         return _table_page(page, table, form)
     try:
         job = _ask(page, table, kind, form)
@@ -76,16 +76,16 @@ def _price(
 def own_account(
     page: PageRequest, session: Session, view: View, batch: str | None = None
 ) -> texts.Account:
-    """The visitor's own; `batch` is one with accounts of its own."""
+    """The member's own account; `batch` is one with its own accounts."""
     _, own = accounts.states(page.context, session, view, page.member.name, batch)
     return texts.Account(own)
 
 
 def slider(view: View) -> dict[str, Any]:
-    """The ends of the epsilon slider: what one request may ask at all, whatever is left."""
+    """The ends of the epsilon slider: what one request may ask for, whatever is left."""
     policy = view.policy
-    most = float(exact(policy.request_epsilon or policy.analyst_budget(view.cap).epsilon))
-    return {"most": f"{most:g}", "step": f"{most / 200:g}", "least": policy.least_epsilon}
+    largest = float(exact(policy.request_epsilon or policy.analyst_budget(view.cap).epsilon))
+    return {"largest": f"{largest:g}", "step": f"{largest / 200:g}", "least": policy.least_epsilon}
 
 
 def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:

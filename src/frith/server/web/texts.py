@@ -1,4 +1,4 @@
-"""What pages say: times, amounts, budgets and prices as people read them."""
+"""Texts of the pages: times, amounts, budgets and prices for people to read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from frith.client.documents import Quote
+from frith.client.kinds import JobState
 from frith.domain import Attribute, Domain, Numeric, Person
 from frith.ledger import State
 from frith.privacy.budget import Budget
@@ -17,13 +18,7 @@ from frith.privacy.promise import promise
 from frith.server.budget.accounts import in_epsilon
 
 _VALUES = 12  # values of an attribute that are listed
-STATES = {
-    "queued": "waiting for a worker",
-    "running": "running",
-    "done": "done",
-    "failed": "failed",
-    "cancelled": "cancelled",
-}
+STATES = {state: state.value for state in JobState} | {JobState.QUEUED: "waiting for a worker"}
 KINDS = {
     "train": "forest",
     "dry-run": "dry run",
@@ -33,7 +28,7 @@ KINDS = {
 
 
 def sentence(text: str) -> str:
-    """A problem's message, as a sentence of its own.
+    """A problem's message as a full sentence.
 
     >>> sentence("there is nothing here"), sentence("n_trees is at most 9")
     ('There is nothing here.', 'n_trees is at most 9.')
@@ -59,7 +54,7 @@ def moment(seconds: float) -> str:
 
 
 def took(started: str | None, finished: str | None) -> str:
-    """The time between two stored times; nothing where one is not there.
+    """The time between two stored times; empty if one is missing.
 
     >>> took("2026-03-04T05:06:07.000+00:00", "2026-03-04T05:06:10.210+00:00")
     '3.2 s'
@@ -79,7 +74,7 @@ def took(started: str | None, finished: str | None) -> str:
 
 
 def amount_text(value: Any) -> str:
-    """An amount, or its exact spelling, in few characters.
+    """An amount, given as a number or as text, in few characters.
 
     >>> amount_text("4.0"), amount_text("1/3"), amount_text(0.25)
     ('4', '1/3', '0.25')
@@ -107,24 +102,20 @@ class Account:
 
     @property
     def summary(self) -> str:
-        """How much of one's own budget is gone, and what can still be asked."""
+        """How much of your budget is spent, and what you can still ask for."""
         state = self.state
         if self.is_empty:
-            return (
-                "Your budget here is used up. Your forests stay yours; ask the curator to raise it."
-            )
+            return "Your budget here is used up. You keep your forests; ask the curator to raise the budget."
         gone = f"{self.spent:.0%} is spent" if state.spent else "Nothing is spent yet"
         if state.unit == "epsilon":
             left = amount_text(state.remaining)
             return f"{gone}: you can still ask for epsilon {left} in all."
         epsilon = in_epsilon(state.remaining, state.unit, state.budget.delta)
-        return (
-            f"{gone}: what is left buys one request of epsilon {epsilon:.3g}, or several smaller."
-        )
+        return f"{gone}: what is left pays for one request of epsilon {epsilon:.3g}, or several smaller ones."
 
     @property
     def parts(self) -> list[tuple[str, str]]:
-        """Names and amounts of the gauge's parts; of a budget in rho, percents of the whole."""
+        """Names and amounts of the gauge's parts; for a budget in rho, percentages."""
         state = self.state
         shown = [("spent", state.spent), ("reserved", state.held), ("left", state.remaining)]
         return [(name, self._text(value)) for name, value in shown]
@@ -151,13 +142,13 @@ def quoted(price: Quote, own: State) -> str:
         return f"Costs epsilon {cost}, and leaves {after} of your {amount_text(own.total)}."
     share = float(price.cost / own.total)
     return (
-        f"Costs {share:.2%} of your budget. What is left would buy one more request of "
+        f"Costs {share:.2%} of your budget. What is left would pay for one more request of "
         f"epsilon {price.left_after_epsilon:.3g}."
     )
 
 
 def meaning(budget: Budget, person: Person | None) -> str:
-    """What a request's epsilon promises, before it is asked."""
+    """What the guarantee of a request with this budget would promise."""
     neighbors = RECORD if person is None else person_neighbors(person.records)
     return promise(Guarantee(budget.epsilon, budget.delta, neighbors))
 
@@ -167,7 +158,7 @@ def kind_of(attribute: Attribute) -> str:
 
 
 def values_of(attribute: Attribute) -> str:
-    """The legal values, or the bounds, and where other values go."""
+    """The declared values or bounds."""
     if isinstance(attribute, Numeric):
         scale = ", log scale" if attribute.scale == "log" else ""
         missing = "; may be missing" if attribute.missing else ""
@@ -178,7 +169,7 @@ def values_of(attribute: Attribute) -> str:
 
 
 def protects(domain: Domain) -> str:
-    """Who is protected on this table."""
+    """Whether the table protects records or persons."""
     if domain.person is None:
         return "Each record is protected: a forest looks almost the same with or without it."
     return (

@@ -1,4 +1,4 @@
-"""The ledger: whether its chain holds, its entries, and its export."""
+"""The ledger: its verification, its entries and its export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 100  # entries on a page
 def show_ledger(
     page: CuratorPage, before: Annotated[int | None, Query(ge=1, lt=2**63)] = None
 ) -> HTMLResponse:
-    """The newest entries and whether the chain holds, or the entries before one."""
+    """The newest entries and the verification of the chain, or the entries before one."""
     with page.read() as session:
         book = page.context.book(session)
         entries = book.latest(_SHOWN, before)

@@ -1,4 +1,4 @@
-"""Everything at a glance, and everybody's jobs."""
+"""All tables with their budgets, and everybody's jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registering a table: draft a domain from its file, review it, state a policy, save."""
+"""Register a table: draft its domain from a file, review it, set a policy, save."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from frith.client import documents as d
-from frith.client.kinds import ProblemCode
 from frith.engines.draft import draft_of_files, draft_text
 from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server.budget import tables
-from frith.server.problems import Problem
+from frith.server.problems import Problem, invalid
 from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
 from frith.server.web.page_request import CuratorPage, PageRequest
 
@@ -28,45 +27,41 @@ def new_table(page: CuratorPage) -> HTMLResponse:
 
 @router.post("/register")
 def register(form: PostedForm, page: CuratorPage) -> Response:
-    """Both buttons of the form: a draft to review, or the table as reviewed."""
+    """The form's two buttons: draft a domain to review, or register the table."""
     try:
         if form.has("draft"):
             return _form(page, form, domain=_draft(form))
-        asked = read_document(d.TableRequest, _asked(form))
+        asked = read_document(d.TableRequest, _request(form))
         tables.register_request(page.context, asked)
     except Problem as problem:
         return _form(page, form, problem)
     return page.go("curate", "tables", asked.name, done="registered", at="grants")
 
 
-def policy_asked(form: Form) -> d.PolicyRequest:
-    """The fields of a policy; all learners checked and none checked are different answers."""
+def policy_request(form: Form) -> d.PolicyRequest:
+    """The form's policy; checking no learner is not the same as checking all."""
     data: dict[str, Any] = form.given(*_AMOUNTS, "renewal_days")
     return read_document(d.PolicyRequest, data | {"learners": form.all("learners")})
 
 
-def _asked(form: Form) -> dict[str, Any]:
+def _request(form: Form) -> dict[str, Any]:
     words = {name: form.text(name) for name in ("name", "source", "domain", "title")}
-    return words | {"signed": form.has("signed"), "policy": policy_asked(form)}
+    return words | {"signed": form.has("signed"), "policy": policy_request(form)}
 
 
 def _draft(form: Form) -> str:
-    """A domain read off the records: exact facts, shown to a curator alone and stored nowhere."""
+    """A domain drafted from the records: exact facts, shown to the curator alone and not stored."""
     source, label = form.text("source"), form.text("label")
     if "://" in source:
-        raise Problem(
-            ProblemCode.INVALID, "a draft is made from files; for a database write the domain here"
-        )
+        raise invalid("only files can be drafted from; for a database, write the domain here")
     if not source or not label:
-        raise Problem(
-            ProblemCode.INVALID, "name the source and the label's column to draft a domain"
-        )
+        raise invalid("name the source and the label's column to draft a domain")
     try:
         return draft_text(draft_of_files(source, label, form.text("person") or None))
     except FrithError as error:
-        raise Problem(ProblemCode.INVALID, str(error)) from None
-    except (OSError, ValueError):  # a reader's own words may quote a record
-        raise Problem(ProblemCode.INVALID, "the file cannot be read; it may be cut off") from None
+        raise invalid(str(error)) from None
+    except (OSError, ValueError):  # its message may quote a record
+        raise invalid("the file cannot be read; it may be cut off") from None
 
 
 def _form(

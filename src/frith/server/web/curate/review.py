@@ -1,8 +1,7 @@
-"""One table under review: its policy, its batches, its grants, and who spent what when."""
+"""One table for curators: its policy, batches, grants, and who spent how much when."""
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -20,10 +19,11 @@ from frith.server.auth import members
 from frith.server.budget import accounts, tables
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import read_policy
+from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.problems import Problem
 from frith.server.web import charts, texts
-from frith.server.web.curate.register import policy_asked
+from frith.server.web.curate.register import policy_request
 from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
 from frith.server.web.page_request import CuratorPage, PageRequest
 
@@ -39,7 +39,7 @@ def review(table: str, page: CuratorPage) -> HTMLResponse:
 @router.post("/policy")
 def set_policy(form: PostedForm, table: str, page: CuratorPage) -> Response:
     try:
-        policy = read_policy(policy_asked(form))
+        policy = read_policy(policy_request(form))
         with page.write() as session:
             tables.update_policy(page.context, session, table, policy)
     except Problem as problem:
@@ -95,7 +95,7 @@ def _review_page(
     problem: Problem | None = None,
     at: str = "",
 ) -> HTMLResponse:
-    """The page; `at` names the form that `form` and `problem` belong to."""
+    """The page; `at` names the form that was submitted."""
     with page.read() as session:
         view = tables.see(session, table, page.member)
         values = _facts(page.context, session, view, page.member.name)
@@ -115,7 +115,7 @@ def _review_page(
     )
 
 
-def _facts(context: Context, session: Session, view: tables.View, me: str) -> dict[str, Any]:
+def _facts(context: Context, session: Session, view: View, me: str) -> dict[str, Any]:
     entries = accounts.entries_about(context, session, view.name)
     whole, _ = accounts.states(context, session, view, me)
     states = accounts.analyst_states(context, session, view)
@@ -124,7 +124,7 @@ def _facts(context: Context, session: Session, view: tables.View, me: str) -> di
     return {
         "account": texts.Account(whole),
         "accounts": {accounts.member_of(s.name): texts.Account(s) for s in states},
-        "grants": [_grant(g) for g in tables.list_grants(session, view.name)],
+        "grants": [tables.grant_document(g) for g in tables.list_grants(session, view.name)],
         "batches": [(b, tables.masked(b.source)) for b in tables.list_batches(session, view.name)],
         "entries": entries[::-1][:_SHOWN],
         "n_entries": len(entries),
@@ -134,7 +134,7 @@ def _facts(context: Context, session: Session, view: tables.View, me: str) -> di
 
 
 def spend_lines(entries: list[Receipt]) -> list[charts.Line]:
-    """What each analyst was charged in all, over all periods and batches, step by step."""
+    """What each analyst was charged in total, over all periods and batches, step by step."""
     points: dict[str, list[tuple[float, float]]] = {}
     totals: dict[str, Fraction] = {}
     for entry in entries:
@@ -148,12 +148,7 @@ def spend_lines(entries: list[Receipt]) -> list[charts.Line]:
     return [charts.Line(name, found, charts.color_of(i)) for i, (name, found) in named]
 
 
-def _grant(given: Any) -> dict[str, Any]:
-    columns = None if given.columns is None else json.loads(given.columns)
-    return {"member": given.member, "columns": columns, "epsilon": given.epsilon}
-
-
-def _policy_fields(view: tables.View, form: Form) -> dict[str, Any]:
-    """What was typed, over what is saved."""
+def _policy_fields(view: View, form: Form) -> dict[str, Any]:
+    """The policy as typed into the form."""
     saved = view.policy.to_json()
     return {name: form.text(name) for name in saved} | {"learners": form.all("learners")}
