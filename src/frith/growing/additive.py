@@ -1,9 +1,9 @@
-"""Additive trees for many labels: few noisy tables, shrunk by what the noise is known to be.
+"""Additive trees for many labels: few noisy tables, shrunk as their known noise demands.
 
 choose m attributes by how many records their values' most common labels get right
 release their tables, value x label
-shrink each table towards independence; a tree for each says how its values favor labels
-choose how strongly all trees speak, by how many records that gets right
+shrink each table towards independence; a tree for each holds how its values favor labels
+choose one factor for all of these effects, by how many records it gets right
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from frith.kernels.layout import Layout
 CHOICES = Fraction(15, 100)
 TEMPERATURE = Fraction(8, 100)
 FACTORS = np.array([0, 3, 6, 10, 14, 20])
-"""How strongly the trees may speak, in tenths; 0 leaves it to the label shares."""
+"""The factors to choose from, in tenths; at 0 the label shares alone predict."""
 _POINT = 2**16
 _POOLED = 20.0  # how many cells the strength of other attributes' signals is worth
 _SMOOTHING = 0.1
@@ -136,11 +136,11 @@ def bin_tree(layout: Layout, attribute: int) -> tuple[Trees, NDArray[np.int64]]:
     return trees, np.array([bins[leaf] for leaf in trees.leaves.tolist()])
 
 
-# -- post-processing: what the noise lets be seen ------------------------------------------------
+# -- post-processing ---------------------------------------------------------------------------
 
 
 def label_shares(tables: list[Floats], variance: float, n_records: int) -> Floats:
-    """All tables have the same label totals; their inverse-variance mean, shrunk to equal shares."""
+    """The tables' label totals, averaged by inverse variance, shrunk towards equal shares."""
     n_labels = tables[0].shape[1]
     weights = np.array([1 / len(t) for t in tables])
     spread = variance / weights.sum()

@@ -1,13 +1,13 @@
-"""Sign-step boosting for two labels: a private choice a step, a few sums a block.
+"""Sign-step boosting for two labels: a private choice for each step, a few sums for each block.
 
     F = 0
     for each block:
-        for each step: choose (question, sign) by the sums of y - p;  F += sign eta, by side
-        release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's questions
+        for each step: choose (split, sign) by the sums of y - p;  F += sign eta, by side
+        release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's splits
         F += the posterior mean of each cell's value
 
-Every block is an oblivious tree whose leaves say what its steps and its cell add up to, so the
-whole is a forest whose trees multiply.
+Every block is an oblivious tree; a leaf holds the sum of its steps and of its cell's value. The
+trees of the forest multiply.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MAX_STEPS = 64
 LIMIT_STEPS = 400
 """Without noise, steps cost time alone."""
 CELL_QUESTIONS = 6
-_GROWTH = 1.1  # each step gets so much more than the one before it
-_WIDEST = 300.0  # but the last no more than so much more than the first
+_GROWTH = 1.1  # the share of a step over that of the step before it
+_WIDEST = 300.0  # the largest share of the last step over that of the first
 _FIRST_STEP = 0.7
 _BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
 _CLIP = UNIT // 2
@@ -47,8 +47,8 @@ _LEAST_CURVATURE = 0.0125  # of the average cell's records
 def plan(room: float) -> tuple[int, float, bool]:
     """How many steps to make, the root of the sum of their squared sizes, and whether to buy cells.
 
-    `room` is how many steps would leave each choice enough signal. Where that is little, choices
-    are worth more than cells; and without cells an odd number is better, for no sum of steps is 0.
+    `room` is the number of steps that leaves each choice enough signal. Where it is small, choices
+    are worth more than cells. Without cells an odd number is better: steps never add up to 0.
     """
     if room <= 2:
         return 1, 1.2, False
@@ -61,7 +61,7 @@ def plan(room: float) -> tuple[int, float, bool]:
 
 
 def blocks_of(steps: int, first: int = 3) -> list[int]:
-    """How many questions each tree asks: few in the first, so that the rest can build on it."""
+    """The number of splits of each tree: few in the first, so that the others can build on it."""
     if steps <= CELL_QUESTIONS:
         return [steps]
     rest = steps - first
@@ -70,7 +70,7 @@ def blocks_of(steps: int, first: int = 3) -> list[int]:
 
 
 def step_shares(steps: int) -> list[Fraction]:
-    """Later steps correct less and need more; exact, and together one."""
+    """The share of each step, exact and one in all. Later steps correct less, so they get more."""
     growth = min(_GROWTH, _WIDEST ** (1 / steps))
     weights = [round(1000 * growth**i) for i in range(steps)]
     return [Fraction(w, sum(weights)) for w in weights]
@@ -93,7 +93,7 @@ class SignBoosting:
         self.step = 0
 
     def learn(self, room: float) -> list[Part]:
-        """As many steps as `room` says; where that is little, a few and nothing else."""
+        """Make as many steps as `room` allows; where it is small, a few steps without cells."""
         steps, size, has_cells = plan(room)
         whole = self.curator.remaining_share
         for_choices = whole * (CHOICES if has_cells else 1)
@@ -149,7 +149,7 @@ class SignBoosting:
         self._keep(made, steps + fixed / POINT, 4 * curvature, 16 * variance)
 
     def _guess_cells(self, tree: ObliviousTree, signed: Floats) -> None:
-        """Without sums the steps speak alone, and supports are equal and as uncertain as large."""
+        """Without sums the steps alone predict; supports are equal, and as uncertain as large."""
         support = np.full(len(tree.leaves), self.n_records / len(tree.leaves))
         self._keep(tree.trees(), tree.signs @ signed, support, float(support[0] ** 2))
 

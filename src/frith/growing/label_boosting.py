@@ -1,9 +1,9 @@
-"""Boosting for more than two labels: each step chooses a question, and a sign for every label.
+"""Boosting for more than two labels: each step chooses a split, and a sign for every label.
 
 F = 0, or what earlier tables say
 for each block:
-    for each step: choose (question, signs) by the sums of y_k - p_k;  F_k += sign_k eta, by side
-    release, in the cells of the block's questions, label counts (the first block) or sums of
+    for each step: choose (split, signs) by the sums of y_k - p_k;  F_k += sign_k eta, by side
+    release, in the cells of the block's splits, label counts (the first block) or sums of
     y_k - p_k and p_k (1 - p_k);  F += the posterior means of the cells' values
 """
 
@@ -90,7 +90,7 @@ class VectorBoosting:
     def _by_counts(
         self, tree: ObliviousTree, steps: Floats, share: Fraction
     ) -> tuple[Floats, Floats, float]:
-        """In the first block all records of a cell have one score, so label counts say it all."""
+        """In the first block all records of a cell have one score, so label counts suffice."""
         counts = self.curator.noisy_counts(
             LeafCounts(tree.trees(), self.layout.domain), share, "labels in the first tree"
         )

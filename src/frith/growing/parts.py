@@ -28,7 +28,7 @@ class Part:
 
 
 def forest_of_parts(curator: CuratorLike, parts: list[Part]) -> Forest:
-    """Each leaf says the label shares that its scores alone stand for."""
+    """The forest of all parts; a leaf holds the label shares of its own scores."""
     domain, trees = curator.domain, join_trees([part.tree for part in parts])
     leaves = np.concatenate([softmax(p.scores, axis=1) * p.support[:, None] for p in parts])
     noise = np.concatenate([np.full(len(p.support), p.variance) for p in parts])

@@ -15,7 +15,7 @@ from frith.growing.builder import join_trees
 from frith.kernels import MAX_CELLS
 
 NUMERIC_USES = 4
-"""How many questions on one path a numeric attribute is counted for in the depth rule."""
+"""How often a numeric attribute counts in the depth rule: a path can ask for it again."""
 
 
 def random_tree_depth(domain: Domain, n_records: int, n_trees: int) -> int:

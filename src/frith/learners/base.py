@@ -1,4 +1,4 @@
-"""What every learner shares: scikit-learn's manners on the outside, the curator on the inside."""
+"""What every learner shares: scikit-learn's interface, and how it opens a curator."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ NOT_COVERED = "parameters chosen on exact scores of the same records: not covere
 class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A classifier that learns from releases of a curator and from nothing else.
 
-    A learner says how it learns in `learn(curator)`; opening tables, budgets, ledgers and
-    scikit-learn's checks are here, once.
+    A learner implements `learn(curator)`. This class opens tables, budgets and ledgers, and makes
+    scikit-learn's checks.
     """
 
     domain: Domain | str | Path | None
@@ -52,11 +52,12 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : DataFrame, Arrow table, array, or what `frith.open_table` returned
-            Columns are taken by name where they have names, else in the domain's order. With a
-            domain, a row of a list that has not one cell for each attribute is a record of
-            missing values.
-        y : labels, or None when the table has the domain's label column
+        X : DataFrame, Arrow table, array or Engine
+            The records, or what `frith.open_table` returned. Columns are matched by name if they
+            have names, else by the domain's order. With a domain, a row of a list that does not
+            have one cell for each attribute is a record of missing values.
+        y : array-like or None, default=None
+            The labels; None if the table has the domain's label column.
         """
         _refuse(not_offered)
         budget = self._budget()
@@ -66,16 +67,19 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def from_forest(cls, forest: Forest, receipt: Any = None, **parameters: Any) -> Self:
-        """An estimator that was fitted elsewhere: a server's answer, say, or a saved forest.
+        """An estimator from a forest that was learned elsewhere: by a server, say, or saved.
 
         Reads releases only: costs no budget. The forest keeps its own guarantee, word for word.
-        What a learner notes down while it learns, beside the forest, is not there.
+        Attributes that a learner sets while it learns, beside the forest, are missing.
 
         Parameters
         ----------
-        forest : what was released; its attributes are the columns to predict from
-        receipt : what the forest's ledger gave for it
-        **parameters : of the estimator; domain, epsilon and delta are the forest's unless given
+        forest : Forest
+            What was released. Its attributes are the columns to predict from.
+        receipt : Receipt or None, default=None
+            What the ledger gave for the forest.
+        **parameters : Any
+            Parameters of the estimator. Domain, epsilon and delta are the forest's unless given.
         """
         claim = forest.guarantee
         own = {"domain": forest.domain, "epsilon": claim.epsilon, "delta": claim.delta}
@@ -102,7 +106,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """One share a column of the fitted table, from releases only; 0 for a column not declared."""
+        """The share of each column of the fitted table, from releases only; 0 if it is not declared."""
         check_is_fitted(self)
         importances = self.forest_.importances()
         names = getattr(self, "feature_names_in_", importances.index)
@@ -118,7 +122,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     # -- training ------------------------------------------------------------------------------
 
     def _budget(self, epsilon: Any = None) -> Budget:
-        """What one fit or update may spend; `as_published` promises nothing, so it is not sold."""
+        """What one fit or update may spend. Forms without a guarantee have no price: no ledger."""
         budget = Budget.of(self.epsilon if epsilon is None else epsilon, self.delta)
         if getattr(self, "as_published", False):
             if self.ledger is not None:
@@ -143,7 +147,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         return Curator(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
 
     def _keep(self, forest: Forest, curator: CuratorLike) -> None:
-        """Adopt what was learned here, by parameters that may have been tried on the records."""
+        """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
         self._adopt(replace(forest, guarantee=guarantee), curator.receipt)
 

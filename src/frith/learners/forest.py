@@ -1,4 +1,4 @@
-"""The flagship: a private forest without knobs."""
+"""The flagship: a private forest without parameters to tune."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ _ROOM_FOR_BOTH = 3_000
 
 
 class ForestClassifier(PrivateForestClassifier):
-    """The learner to start with: needs a domain and a budget, decides the rest from public facts.
+    """The learner to start with: give it a domain and a budget; public facts decide the rest.
 
-    Two labels: sign-step boosting. Each step privately chooses a question with two answers and a
-    sign, and moves the log-odds of all records by a fixed amount to either side. A few steps make
-    an oblivious tree; then two sums in each of its cells are released, from which every cell gets a
-    value that weighs signal against noise (`growing.boosting`). More labels: the tables of a few
+    Two labels: sign-step boosting. Each step privately chooses a split in two and a sign, and moves
+    the log-odds of all records by a fixed amount to either side. A few steps make an oblivious
+    tree. Then two sums in each of its cells are released, and give every cell a value that weighs
+    signal against noise (`growing.boosting`). More labels: the tables of a few
     privately chosen attributes, shrunk towards independence as the noise demands
     (`growing.additive`), or steps that choose a sign for every label (`growing.label_boosting`), or
     one after the other. How many there are follows from the number of records, the budget and the
-    domain. Trees multiply: the first says the label shares of its leaves, and every
-    further one corrects them.
+    domain. Trees multiply: the first gives label shares, and every further tree corrects them.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Learners that grow their trees before they look at a record, and then count leaves once.
 
-Their structure is public, so parties can share it, each counting its own records: anyone adds the
-counts up. See `frith.parties`.
+Their structure is public, so parties can share it: each counts its own records, and anyone can add
+up the counts. See `frith.parties`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from frith.privacy.guarantee import Guarantee
 
 
 class Answered(Protocol):
-    """Whose answer some counts are: a curator's, or several parties' together."""
+    """Who answered for some counts: a curator, or several parties together."""
 
     @property
     def domain(self) -> Domain: ...
@@ -31,7 +31,7 @@ class Answered(Protocol):
 
 
 class PublicTreesClassifier(PrivateForestClassifier):
-    """Structure from public facts, one question about the leaves, the rest is post-processing."""
+    """Trees from public facts, one question about their leaves; the rest is post-processing."""
 
     @abstractmethod
     def grow(self, curator: CuratorLike) -> Trees:

@@ -137,10 +137,15 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
 
         Parameters
         ----------
-        X, y : the new batch, as in `fit`
-        epsilon : the budget of this update; None for the estimator's own
-        disjoint : declare that no protected unit is in two batches, and that a record's batch is a
-            function of that record alone (a date, say, with public boundaries)
+        X : DataFrame, Arrow table, array or Engine
+            The records of the new batch.
+        y : array-like or None, default=None
+            Their labels; None if the table has the domain's label column.
+        epsilon : int, float, str, Fraction or None, default=None
+            The budget of this update; None takes the estimator's own.
+        disjoint : bool, default=False
+            Declare that no protected unit is in two batches, and that a record's batch is a
+            function of that record alone (a date, say, with public boundaries).
         """
         if not hasattr(self, "forest_"):
             raise ValueError("there is no forest to update yet; call fit first")
@@ -157,7 +162,12 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
 
         Parameters
         ----------
-        classes : all labels, where no domain declares them; used by the first call only
+        X : DataFrame, Arrow table, array or Engine
+            The records of a batch.
+        y : array-like or None, default=None
+            Their labels; None if the table has the domain's label column.
+        classes : array-like or None, default=None
+            All labels, if no domain declares them. Only the first call reads it.
         """
         if hasattr(self, "forest_"):
             return self.update(X, y)
@@ -167,6 +177,6 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
         return self
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
-        """Keep the whole trees for updates; the exact form shows them pruned, as the paper's."""
+        """Keep the complete trees for updates; without noise, show them pruned, as the paper does."""
         self._grown = forest
         super()._adopt(forest if forest.variance.any() else prune_empty(forest), receipt)

@@ -19,9 +19,9 @@ from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_
 
 
 class SignalForestClassifier(PublicTreesClassifier):
-    """Random trees as deep as signal outweighs noise, each record judged by the surest node (DP-RF).
+    """Random trees that split while signal outweighs noise; the most confident node predicts (DP-RF).
 
-    No parameter is needed but epsilon: the least support theta of a node (eq. 5) and the number of
+    It needs no parameter but epsilon: the least support theta of a node (eq. 5) and the number of
     trees tau (eq. 8, 9) follow from records, domain and budget.
 
     Parameters
@@ -106,7 +106,7 @@ class SignalForestClassifier(PublicTreesClassifier):
         return grow_supported_trees(curator.domain, self.tau_, n, self.theta_, rng)
 
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
-        """The surest node of a path speaks (4.6, 4.7), once the unreliable ones are pruned."""
+        """Prune unreliable nodes; then the most confident node of a path predicts (4.6, 4.7)."""
         forest = forest_of_leaves(answered, trees, leaves, vote="confident")
         return prune_unreliable(forest, leaf_noise=math.sqrt(leaves.variance))
 
