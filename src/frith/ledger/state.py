@@ -31,12 +31,8 @@ class State:
     def check(self, amount: Fraction) -> None:
         """Raise `BudgetExceeded` where `amount` is not there."""
         if amount > self.remaining:
-            raise BudgetExceeded(
-                f"the account {self.name!r}",
-                requested=amount,
-                remaining=self.remaining,
-                unit=self.unit,
-            )
+            what = f"the account {self.name!r}"
+            raise BudgetExceeded(what, requested=amount, remaining=self.remaining, unit=self.unit)
 
     def check_neighbors(self, neighbors: str) -> None:
         """Raise `OtherNeighbors` unless amounts for these neighbors add up in this account."""

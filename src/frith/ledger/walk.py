@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frith.ledger.entries import (
-    EntryKind,
-    Receipt,
-    after,
-    hash_of,
-    neighbors_in,
-)
+from frith.ledger.entries import EntryKind, Receipt, after, hash_of, neighbors_in
 from frith.privacy.exact import readable
 from frith.privacy.window import is_outside
 

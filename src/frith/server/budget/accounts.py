@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from frith.client.documents import Account, Quote
 from frith.client.kinds import ProblemCode
+from frith.errors import over_budget
 from frith.ledger import Book, Receipt, State
 from frith.privacy.budget import Budget
 from frith.privacy.composition import epsilon_of
@@ -122,8 +123,7 @@ def quote(
         whose = "you have" if own.remaining <= whole.remaining else "the table has"
         largest = largest_epsilon(left, whole.unit, request.delta)
         refusal = (
-            f"{whose} {whole.unit} {_short(left)} left and this asks for {_short(cost)}; "
-            f"ask for at most epsilon {largest}, or have the curator raise the budget"
+            over_budget(whose, cost, left, whole.unit, f"epsilon {largest}")
             if largest is not None
             else f"{whose} no budget left on this table; the curator can raise it"
         )
@@ -225,8 +225,3 @@ def _set(book: Book, name: str, budget: Budget) -> None:
     found = book.find(name).get(name)
     if found is not None and found.budget != budget:
         book.set_budget(name, budget.epsilon)
-
-
-def _short(amount: Fraction) -> str:
-    exactly = show(amount).removesuffix(".0")
-    return exactly if len(exactly) <= 12 else f"{float(amount):.6g}"
