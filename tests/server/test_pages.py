@@ -675,7 +675,7 @@ def test_a_long_history_has_pages(house, curator, analyst, monkeypatch):
         assert len(seen) == 3
         assert set(seen) == done
         last = check(person.get(f"{start}?before={seen[-1]}")).text
-        assert "Nothing was asked before that" in last
+        assert "There are no older requests" in last
 
 
 def test_how_long_a_job_took_is_for_curators_alone(house, curator, analyst):

@@ -185,7 +185,7 @@ def test_the_warning_is_one_note_at_the_start(tmp_path, secure, notes):
     with server:
         assert server.stop() == 0
     said = server.log.read_text()
-    assert said.count("note: others can reach this address") == notes
+    assert said.count("note: other machines can reach this address") == notes
     assert said.count("a proxy with TLS") == notes
 
 
