@@ -6,10 +6,13 @@ from fractions import Fraction
 import pytest
 from typer.testing import CliRunner
 
-from frith import Ledger
+from frith import Budget, Ledger
 from frith.cli import app
+from frith.kernels import RecordCount
 from frith.ledger import Book
 from frith.ledger.database import Database
+from frith.parties.binding import terms_of
+from frith.parties.masks import Keys
 from frith.privacy.guarantee import RECORD
 from frith.server.budget import tables
 from frith.server.schema import Job
@@ -89,9 +92,6 @@ def test_a_server_with_legal_requests_is_clean(house, counted, domain):
     assert verified(house) == []
 
 
-soon = pytest.mark.xfail(reason="the strict reader of structure is not here yet", strict=False)
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -100,13 +100,10 @@ soon = pytest.mark.xfail(reason="the strict reader of structure is not here yet"
         lambda d: level(d, open_nodes=[0, 0], asks=[[0], [0]]),
         lambda d: level(d, asks=[[len(d.attributes)]]),
         lambda d: {"kind": "leaves"},
-        pytest.param(
-            lambda d: level(d, leaf_with_children(), open_nodes=[0, 1, 2], asks=[[]] * 3),
-            marks=soon,
-        ),
-        pytest.param(lambda d: level(d, open_nodes=[], asks=[]), marks=soon),
-        pytest.param(lambda d: level(d, trees=LEAF | {"first_child": [7]}), marks=soon),
-        pytest.param(lambda d: level(d, trees=LEAF | {"cut": [3]}), marks=soon),
+        lambda d: level(d, leaf_with_children(), open_nodes=[0, 1, 2], asks=[[]] * 3),
+        lambda d: level(d, open_nodes=[], asks=[]),
+        lambda d: level(d, trees=LEAF | {"first_child": [7]}),
+        lambda d: level(d, trees=LEAF | {"cut": [3]}),
     ],
 )
 def test_a_question_that_is_refused_today_is_flagged(house, counted, domain, make):
@@ -116,6 +113,20 @@ def test_a_question_that_is_refused_today_is_flagged(house, counted, domain, mak
     assert f"job {counted}, a count on '{house.table}' by 'ana'" in line
     assert f"(entries {charges[0]} and {charges[1]})" in line
     assert "its question is refused today" in line
+
+
+def test_a_round_that_bound_less_is_flagged(house, counted, domain):
+    """The digest of a round is not that of everything its noise depends on."""
+    keys = {name: Keys.new(name).public for name in ("a", "b", "c")}
+    round = {"session": "s", "attempt": 1, "question": 1, "about": "0" * 64, "keys": keys}
+    rewrite(house, counted, round=round | {"colluders": 1})
+    (line,) = verified(house)
+    assert "its round of a secure sum binds less" in line
+    terms = terms_of(
+        RecordCount(), domain, Budget.of(1), Fraction(1), keys=keys, colluders=1
+    ).digest
+    rewrite(house, counted, round=round | {"colluders": 1, "about": terms})
+    assert verified(house) == []
 
 
 @pytest.mark.parametrize("kind", ["train", "count"])

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import JobKind, JobState
+from frith.domain import Domain
 from frith.errors import FrithError, OutsideWindow
+from frith.kernels import Question
 from frith.ledger import Book, Verification
 from frith.ledger.entries import EntryKind
+from frith.parties.binding import terms_of
+from frith.parties.masks import Round
 from frith.parties.questions import question_from_json
 from frith.privacy.window import check_budget
 from frith.server.budget.tables import domain_of, get_table
@@ -59,13 +64,28 @@ def _doubt_question(session: Session, job: Job, asked: JobRequest) -> str | None
         return None
     try:
         domain = domain_of(get_table(session, job.table)).view(asked.details["columns"])
-        question_from_json(asked.details["question"], domain)
-    except FrithError as error:
+        question = question_from_json(asked.details["question"], domain)
+        if asked.details["round"] is not None:
+            return _doubt_round(question, domain, asked)
+    except (FrithError, ValueError) as error:
         return (
             f"its question is refused today: {error}; it may have been charged too little, so do not "
             "count on the epsilon of its answer"
         )
     return None
+
+
+def _doubt_round(question: Question, domain: Domain, asked: JobRequest) -> str | None:
+    round = Round.from_json(asked.details["round"])
+    terms = terms_of(
+        question, domain, asked.budget, Fraction(1), keys=round.keys, colluders=round.colluders
+    )
+    if terms.digest == round.about:
+        return None
+    return (
+        "its round of a secure sum binds less than rounds do today; compare its epsilon and delta with "
+        "what the other parties were asked, for its noise may be too small if they differ"
+    )
 
 
 def _where(book: Book, job: Job) -> str:
