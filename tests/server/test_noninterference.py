@@ -467,7 +467,7 @@ def leak_by_error(server, patch):
             raise tables.Problem("invalid", f"after {len(pd.read_csv('records.csv'))} records")
         return opened(source, domain)
 
-    patch.setattr("frith.server.jobs.lifecycle.work.open_source", told)
+    patch.setattr("frith.server.jobs.work.open_source", told)
 
 
 def leak_by_refusal(server, patch):

@@ -542,7 +542,7 @@ def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     ("fields", "said"),
     [
         ({}, "ame the source and the label"),
-        ({"source": "duckdb:///x.db?table=t", "label": "y"}, "made from files"),
+        ({"source": "duckdb:///x.db?table=t", "label": "y"}, "nly files can be drafted from"),
         ({"source": "/no/such/file.csv", "label": "y"}, "here is no"),
         ({"source": "{folder}/records.parquet", "label": "nope"}, "no label column"),
         ({"source": "{folder}/broken.parquet", "label": "y"}, "cannot be read"),

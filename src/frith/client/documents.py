@@ -46,6 +46,7 @@ Amount = (
     Annotated[str, Field(pattern=AMOUNT, max_length=40)]
     | Annotated[float, Field(strict=True, ge=0, le=1e9)]
 )
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Text = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Source = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
 Scalar = bool | int | float | Annotated[str, Field(max_length=1000)] | None
@@ -147,16 +148,28 @@ class PredictionRequest(RequestDocument):
     records: list[dict[str, Scalar]] = Field(max_length=10_000)
 
 
+class RoundRequest(RequestDocument):
+    """One attempt at one question of a secure sum, as all parties must see it.
+
+    `frith.parties.masks.Round` is the strict reader behind it; its limits are repeated for OpenAPI.
+    """
+
+    session: Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]
+    attempt: int = Field(ge=1, le=1_000_000, strict=True)
+    question: int = Field(ge=0, le=1_000_000, strict=True)
+    about: Digest = Field(
+        description="The digest of the question's terms; see frith.parties.binding."
+    )
+    keys: dict[Name, Digest] = Field(max_length=100)
+    colluders: int = Field(default=1, ge=1, le=100, strict=True)
+
+
 class CountsRequest(BudgetRequest):
     """A question that several parties are asked alike."""
 
     question: dict[str, Any] = Field(description="A kernel in JSON; see frith.parties.questions.")
     domain: Annotated[str, Field(max_length=64)] = Field(description="The domain's fingerprint.")
-    round: dict[str, Any] | None = Field(
-        default=None,
-        description="For a masked answer, one attempt at one question of a secure sum, as all "
-        "parties must see it; see frith.parties.masks.Round.",
-    )
+    round: RoundRequest | None = Field(default=None, description="To be answered masked.")
 
 
 class MemberRequest(RequestDocument):

@@ -28,11 +28,12 @@ def get_party(caller: Called) -> d.PartyInfo:
 def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for noisy or masked counts. Charged; a repeat returns the stored answer."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    round = None if asked.round is None else asked.round.to_json()
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
         view.policy.check("random-decision", budget)  # the learner that asks this question
         request = counting.ask_to_count(
-            context.settings, asked.question, asked.domain, asked.round, budget, view.domain
+            context.settings, asked.question, asked.domain, round, budget, view.domain
         )
         job = queue.accept(context, session, view, caller.member, request, key)
         counting.check_round(session, job)
