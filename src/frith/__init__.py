@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from frith._version import __version__
+from frith._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from frith.client import connect
@@ -76,7 +76,6 @@ __all__ = [
     "RandomDecisionForestClassifier",
     "RemoteError",
     "SignalForestClassifier",
-    "__version__",
     "connect",
     "learn_domain",
     "open_table",

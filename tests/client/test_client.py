@@ -345,7 +345,7 @@ def test_without_waiting_there_is_a_job(host, asked):
         assert (job.state, job.passes, job.table) == ("queued", 0, table)
         assert job.receipt.kind == "reserve"
         assert database.budget(table).held == 1
-        assert "1.0 held" in str(database.budget(table))
+        assert "1 held" in str(database.budget(table))
     model = job.result()
     assert (job.state, job.id) == ("done", model.remote_id_)
     assert job.receipt.kind == "charge"

@@ -32,7 +32,7 @@ def test_the_clients_tour_needs_nothing_and_leaves_nothing():
     for learner in BY_NAME:
         assert re.search(rf"^  {learner} +done", done.stdout, re.MULTILINE), learner
     for words in (
-        "costs epsilon 0.25 of the 4.0 that you have left",
+        "costs epsilon 0.25 of the 4 that you have left",
         "the same forest: True",
         "differential privacy",
         "accuracy",
