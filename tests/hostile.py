@@ -62,7 +62,7 @@ def mutated(document: dict, rng: random.Random, at: str | None = None) -> dict:
     changed = copy.deepcopy(document)
     for _ in range(rng.randint(1, 3)):
         inside = changed.get(at) if at and rng.random() < 0.8 else changed
-        spots = list(_spots(inside if isinstance(inside, dict) else changed))
+        spots = list(_spots(inside if isinstance(inside, dict) and inside else changed))
         holder, key = rng.choice(spots)
         change = rng.randrange(6)
         if change == 0 and isinstance(holder, list):
