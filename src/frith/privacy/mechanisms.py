@@ -126,7 +126,8 @@ class PrivateChoice:
 
     def weighed(self, scores: Sequence[int], log_weights: Sequence[float]) -> list[int]:
         """The scores with their public weights, as Python's integers, which do not overflow."""
-        bonus = (round(self.scale * w) for w in log_weights)
+        scale = self.scale  # worked out once: it is compared as a fraction
+        bonus = (round(scale * w) for w in log_weights)
         return [
             min(max(int(s), -self.LIMIT), self.LIMIT) + b
             for s, b in zip(scores, bonus, strict=True)
