@@ -126,12 +126,10 @@ class PrivateChoice:
 
     def weighed(self, scores: Sequence[int], log_weights: Sequence[float]) -> list[int]:
         """The scores with their public weights, as Python's integers, which do not overflow."""
-        scale = self.scale  # worked out once: it is compared as a fraction
-        bonus = (round(scale * w) for w in log_weights)
-        return [
-            min(max(int(s), -self.LIMIT), self.LIMIT) + b
-            for s, b in zip(scores, bonus, strict=True)
-        ]
+        scale, low, high = self.scale, -self.LIMIT, self.LIMIT
+        cut_off = [low if s < low else high if s > high else int(s) for s in scores]
+        bonus = [round(scale * w) if w else 0 for w in log_weights]
+        return [s + b for s, b in zip(cut_off, bonus, strict=True)]
 
     def law(self, scores: ArrayLike) -> NDArray[np.float64]:
         """The probability of each candidate."""
