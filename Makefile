@@ -39,7 +39,7 @@ lint: $(READY)
 pythons: $(READY)  ## a small test on each other Python that is claimed and can be found
 	$(BIN)/python benchmarks/pythons.py
 
-prove: peers  ## every claim at full size; resumes where it stopped, writes docs/proof.md
+prove: peers  ## every claim at full size; resumes where it stopped, writes docs/measured.md
 	$(BIN)/python benchmarks/prove.py
 
 peers: $(READY)  ## other people's private learners, to measure against

@@ -1,4 +1,4 @@
-"""Run every claim of the project at full size and write the dated report docs/proof.md.
+"""Run every claim of the project at full size and write the dated report docs/measured.md.
 
 A step that passed for the same source is not run again, so an interrupted run resumes. A step
 passes when its command ends with exit code 0.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / ".prove"
-REPORT = ROOT / "docs" / "proof.md"
+REPORT = ROOT / "docs" / "measured.md"
 PACKAGES = ("numpy", "numba", "pyarrow", "pandas", "scikit-learn", "opendp", "dp-accounting")
 
 
@@ -234,7 +234,7 @@ def source_hash(step: Step) -> str:
 
 def report() -> str:
     lines = [
-        "# What was proved, and when",
+        "# What was measured, and when",
         "",
         "Written by `make prove`, which runs every claim at full size. Figures in the other pages come from "
         "the result files named here.",
