@@ -17,9 +17,10 @@ from frith.audit.canaries import (
     guess,
     p_value,
 )
-from frith.audit.known_bad import HalfScaleCurator, Leaves
+from frith.audit.known_bad import HalfScaleCurator
 from frith.audit.sizes import QUICK
 from frith.audit.subjects import Subject
+from frith.audit.twins import Leaves
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from tests.audit.subjects import BUDGETS, SUBJECTS
