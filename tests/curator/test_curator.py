@@ -278,6 +278,12 @@ def test_shares_of_noise_cover_every_record_of_a_person(engine, unit):
         assert share == LaplaceShare(Fraction(1, 100), 3 * 4, 2)
 
 
+def test_a_share_too_wide_to_be_drawn_is_refused_when_it_is_priced(engine):
+    kernel, domain = leaf_kernel(engine, 3), person_domain(records=4)
+    with pytest.raises(ValueError, match="too wide to be drawn in exact shares"):
+        noise_share(kernel, domain, Fraction(1, 10**6), "epsilon", honest=2)
+
+
 # -- choices from a list ---------------------------------------------------------------------------
 
 

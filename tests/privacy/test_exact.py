@@ -1,3 +1,4 @@
+import sys
 from fractions import Fraction
 
 import pytest
@@ -69,3 +70,11 @@ def test_people_read_amounts_that_are_exact_up_to_twelve_characters():
 )  # fmt: skip
 def test_amounts_beyond_every_float_are_readable_too(amount, text):
     assert readable(exact(amount)) == text
+
+
+def test_the_largest_float_is_a_scale_and_nothing_beyond_it():
+    largest = Fraction(sys.float_info.max)
+    assert float_at_least(largest) == sys.float_info.max
+    for beyond in (float_at_least, float_root_at_least):
+        with pytest.raises(ValueError, match="beyond every float"):
+            beyond(largest + 1)

@@ -15,6 +15,7 @@ from frith.privacy.window import (
     MAX_SCALE,
     MOST_EPSILON,
     check_question,
+    check_rho,
     is_outside,
 )
 
@@ -91,3 +92,10 @@ def test_a_question_spends_at_least_so_much(unit, least):
     for little in (Fraction(1, least + 1), Fraction(999, 1000 * least)):
         with pytest.raises(OutsideWindow, match="the least is"):
             check_question(little, unit, 1.0, "it")
+
+
+def test_the_least_rho_can_be_spent_and_nothing_under_it():
+    least = LEAST_AMOUNT["rho"]
+    check_rho(least, Fraction(1), Fraction(1, 10**6))
+    with pytest.raises(OutsideWindow, match="ask for a larger epsilon or delta"):
+        check_rho(least * Fraction(999, 1000), Fraction(1), Fraction(1, 10**6))
