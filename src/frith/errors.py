@@ -55,8 +55,14 @@ def over_budget(
 
     Parameters
     ----------
-    who_has : who has too little, with the verb: "the account 'table' has", "you have"
-    most : what to ask for instead; by default, what remains
+    who_has : str
+        Who has too little, with the verb: "the account 'table' has", "you have".
+    requested, remaining : Fraction
+        What was asked for, and what is left.
+    unit : {"epsilon", "rho"}
+        The unit of both amounts.
+    most : str or None, default=None
+        What to ask for instead. None names what remains.
     """
     left = readable(remaining)
     return (

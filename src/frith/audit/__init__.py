@@ -1,4 +1,4 @@
-"""Audits: checks that catch a learner or a mechanism that breaks its word."""
+"""Audits: checks that catch a learner or a mechanism that breaks its promise."""
 
 from frith.audit.canaries import audit_forest
 from frith.audit.events import Bound, lower_bound

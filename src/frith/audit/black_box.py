@@ -29,16 +29,16 @@ from frith.privacy.budget import Budget
 
 RUNG = "black box"
 CONFIDENCE = 0.95
-"""Of the bound that is reported."""
+"""The confidence of the reported bound."""
 FALSE_FAILURE = 1e-6
-"""At most this chance that a sound learner fails: the bound that decides is that much surer."""
+"""The largest chance that a sound learner fails; the bound that decides is computed for it."""
 _TREES = 4  # whose counts are looked at one by one
 
 
 def audit_black_box(
     subject: Subject, budget: Budget, size: Size, pairs: Sequence[Pair] | None = None
 ) -> Outcome:
-    """The largest bound over hard pairs; each has its part of the error."""
+    """The largest bound over hard pairs, which share the chance of error equally."""
     pairs = [*hard_pairs(person=True), *hard_pairs()][: size.pairs] if pairs is None else pairs
     found = [_audit_pair(subject, budget, size.fits, pair, len(pairs)) for pair in pairs]
     best = max(range(len(pairs)), key=lambda i: (found[i][1].epsilon, found[i][0].epsilon))
@@ -113,7 +113,7 @@ class Reader:
 
 
 def _of_probe(forest: Forest, codes: NDArray[Any], i: int) -> dict[str, float]:
-    """The counts in the leaf of each tree that a record comes to, and how many of them are zero."""
+    """The counts in each tree's leaf for a record, and how many of them are zero."""
     trees = forest.trees
     leaves = [int(find_leaf(codes, i, r, trees.nodes, trees.sets)) for r in trees.roots]
     counts = forest.values[trees.leaves[leaves]][:_TREES]
@@ -125,7 +125,7 @@ def _of_probe(forest: Forest, codes: NDArray[Any], i: int) -> dict[str, float]:
 
 
 def _noted(learner: Any) -> dict[str, float]:
-    """Fitted attributes: numbers as they are, other things by a checksum of their spelling."""
+    """Fitted attributes: numbers as they are, anything else by a checksum of its text."""
     noted = {k: v for k, v in vars(learner).items() if k.endswith("_") and not k.startswith("_")}
     numbers: dict[str, float] = {}
     for name, value in noted.items():

@@ -71,7 +71,7 @@ def epsilon_bound(m: int, guesses: int, right: int, delta: float, confidence: fl
 
 
 def canary_world(m: int) -> tuple[Domain, pd.DataFrame]:
-    """A value of its own for every canary, and all canaries of one label."""
+    """Canaries with a distinct value each, and all with the same label."""
     names = tuple(f"c{i}" for i in range(m))
     domain = Domain(
         (Categorical("canary", names),), Categorical("label", ("no", "yes")), records=m // 2
@@ -80,7 +80,7 @@ def canary_world(m: int) -> tuple[Domain, pd.DataFrame]:
 
 
 def guess(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """1 for the quarter of highest scores, -1 for that of the lowest, ties in a random order."""
+    """1 for the quarter with the highest scores, -1 for the lowest; ties break at random."""
     order = np.lexsort((rng.random(len(scores)), scores))
     guesses, part = np.zeros(len(scores), dtype=np.int64), len(scores) // 4
     guesses[order[:part]], guesses[order[-part:]] = -1, 1
@@ -106,7 +106,7 @@ def audit_forest(
     name: str = "forest",
     rng: np.random.Generator | None = None,
 ) -> Outcome:
-    """What a forest from anywhere, a server say, gives away about canaries: records with labels.
+    """What a forest from anywhere, such as a server, gives away about canaries (labelled records).
 
     Each was put `inside` the table by a fair coin of its own, which only the auditor knows. The
     table may hold any other records besides; canaries with values of their own show the most.

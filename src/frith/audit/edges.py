@@ -34,7 +34,7 @@ _REPEATED = 2**40  # how often every record of a huge table is there
 
 
 class RepeatedEngine(MemoryEngine):
-    """A table in which one record is added to as many copies of all others as fit in no file."""
+    """A table of one record and more copies of all the others than any file can hold."""
 
     def __init__(self, table: pd.DataFrame, once: pd.DataFrame, domain: Domain):
         super().__init__(table, domain, threads=1)

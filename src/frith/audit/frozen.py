@@ -1,7 +1,7 @@
-"""Frozen releases: a curator that answers what an audit invents and writes down what it hid.
+"""Frozen releases: a curator that returns invented answers and records the exact ones.
 
-Releases can be frozen by audits only: nothing in a configuration reaches the classes below, and
-what they make carries no guarantee.
+Only audits can freeze releases: no configuration reaches the classes below, and what they make
+carries no guarantee.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Exchange:
 
 @dataclass
 class FrozenSource(NoiseSource):
-    """Answers with invented releases and writes down the exact numbers they stand for."""
+    """Answers with invented releases and records the exact numbers they replace."""
 
     states = FROZEN
 
@@ -66,12 +66,12 @@ class FrozenSource(NoiseSource):
 
 
 def as_integers(numbers: Sequence[int]) -> NDArray[Any]:
-    """Python's integers as they are: 64 bits may be too few for what a flaw makes of them."""
+    """Keep Python's integers: a flaw may make numbers that 64 bits cannot hold."""
     return np.array(numbers, dtype=object)
 
 
 class WatchedEngine(Engine):
-    """Another engine, and the kernels that it was asked."""
+    """Wraps an engine and records the kernels that it is asked."""
 
     def __init__(self, engine: Engine):
         super().__init__(engine.domain, engine.threads)

@@ -147,7 +147,7 @@ class CumulatedCuts(RootTables):
 
 
 class DealtByPosition(LeafCounts):
-    """Each row is in one tree, the row's place says which: charged as if trees were disjoint."""
+    """Assigns each row to a tree by its position, and charges as if trees were disjoint."""
 
     l1 = l2_squared = 1
 
@@ -226,7 +226,7 @@ class SeedsKept(Leaves):
 
 
 class OccupiedCurator(UnsoundCurator):
-    """Noise on the cells that hold somebody; the others are left at zero."""
+    """Adds noise only to occupied cells; the others stay zero."""
 
     def noisy_counts(self, question: Any, share: Fraction, purpose: str) -> Release:
         noise = self.noise(question, share)
@@ -372,7 +372,7 @@ class FreeLeaves(Leaves):
 
 
 class RowOrderEngine(MemoryEngine):
-    """Of each person the first m records in the order of the file."""
+    """Keeps the first m records of each person in file order."""
 
     @functools.cached_property
     def _encoded(self) -> Batch:

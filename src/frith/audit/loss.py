@@ -1,4 +1,4 @@
-"""The distribution of the privacy loss, and the delta that it leaves at an epsilon.
+"""The distribution of the privacy loss, and the delta that remains at a given epsilon.
 
 The loss of a path is the logarithm of the ratio of its choices' probabilities plus, for each count
 that differs by d under discrete Gaussian noise of scale s, (d^2 - 2 d k) / (2 s^2) with k the noise.
@@ -39,7 +39,7 @@ def delta_of(
 
 @functools.lru_cache(maxsize=1024)
 def _sum_of(shifts: tuple[tuple[float, tuple[int, ...]], ...]) -> tuple[NDArray[np.float64], int]:
-    """The law of the loss of all counts together, and where its grid starts."""
+    """The distribution of the joint loss of all counts, and the start of its grid."""
     law, start = np.ones(1), 0
     for scale, moves in shifts:
         for move in moves:

@@ -105,7 +105,7 @@ class Report:
         return max(found, key=lambda o: o.loss or 0.0, default=None)
 
     def status_of(self, rung: str) -> Status:
-        """Failed where a form of the learner did, passed where one was checked."""
+        """Failed if any form of the learner failed; otherwise passed if any was checked."""
         statuses = {o.status for o in self.outcomes if o.rung == rung}
         return next(
             (s for s in (Status.FAILED, Status.PASSED) if s in statuses), Status.NOT_CHECKED
@@ -127,7 +127,7 @@ class Report:
 
 
 def versions() -> dict[str, str]:
-    """What was audited, and what it stood on."""
+    """What was audited, and the versions it ran on."""
     own = {"frith": __version__, "python": platform.python_version()}
     return own | {name: version(name) for name in _LIBRARIES}
 

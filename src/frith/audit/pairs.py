@@ -1,7 +1,7 @@
 """Neighbors to audit with: random tables over random domains, hard cases, and the worst record.
 
-A table has no order, so the rows of a neighbor may come in another one: whatever depends on where
-a row stands shows.
+A table has no order, so a neighbor's rows may come in another order: this exposes whatever
+depends on a row's position.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def hard_domain(person: bool = False, records: int | None = 24) -> Domain:
 
 
 def hard_pairs(person: bool = False) -> list[Pair]:
-    """Pairs on which flaws that are known from published systems come out, each for a reason.
+    """Pairs that expose flaws known from published systems, each for a reason.
 
     lone       one record of a color, a shape and a label that no other record has
     first      labels alternate and the first row goes: every other row moves up
@@ -56,7 +56,7 @@ def hard_pairs(person: bool = False) -> list[Pair]:
     nearly pure  one record of another label among many equal ones
     tied       two attributes tell the label equally well, but for one record
     leading    the lead of one label over the other goes from one to two
-    persons    each person has more records than count, and the others' rows are turned round
+    persons    each person has more records than count, and the others' rows are reversed
     """
     if person:
         return [_persons()]
@@ -76,7 +76,7 @@ def hard_pairs(person: bool = False) -> list[Pair]:
 
 
 def _tied() -> pd.DataFrame:
-    """By color as many records are told right as by roundness; the last row gives color the lead."""
+    """Color and roundness predict equally many records; the last row gives color the lead."""
     rest, color = _rows(("red", "no", 1.0, "no"), 10), _rows(("green", "no", 1.0, "yes"), 6)
     round_ = _rows(("red", "yes", 1.0, "yes"), 5)
     return pd.concat([rest, round_, color], ignore_index=True)
@@ -117,7 +117,7 @@ def _random_attribute(name: str, rng: np.random.Generator) -> Attribute:
 
 
 def random_table(domain: Domain, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Records of a domain, some of them with cells that are missing or outside it."""
+    """Random records of a domain, some with cells that are missing or outside it."""
     table = synthetic_table(domain, n, rng).to_pandas().astype(object)
     for name in (*domain.names, domain.label.name):
         for value in (None, "nowhere"):
@@ -175,7 +175,7 @@ def _change(kernel: Kernel, codes: np.ndarray, labels: np.ndarray, domain: Domai
 
 
 def decoded(domain: Domain, codes: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
-    """Records whose codes these are."""
+    """Records that encode to these codes."""
     columns: dict[str, list[object]] = {}
     for a, attribute in enumerate(domain.attributes):
         columns[attribute.name] = [_value(attribute, int(c)) for c in codes[:, a]]

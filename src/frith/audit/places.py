@@ -18,7 +18,7 @@ Open = Callable[[pd.DataFrame, Domain], Engine]
 
 
 def places(folder: Path) -> dict[str, Open]:
-    """How to open a table in each place; what is written goes to `folder`."""
+    """How to open a table in each place; files are written to `folder`."""
     found: dict[str, Open] = {"memory": open_in_memory}
     found["files"] = lambda table, domain: _open_file(table, domain, folder)
     if find_spec("duckdb") is not None:
@@ -27,7 +27,7 @@ def places(folder: Path) -> dict[str, Open]:
 
 
 def as_texts(table: pd.DataFrame) -> pa.Table:
-    """Every cell as text, which all places read alike; missing cells stay missing."""
+    """Every cell as text, which all places read the same way; missing cells stay missing."""
     columns = {
         name: pa.array([None if pd.isna(v) else str(v) for v in table[name]], pa.string())
         for name in table.columns

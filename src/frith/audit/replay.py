@@ -2,7 +2,7 @@
 
 With releases frozen, everything a learner does is a function of public facts, so both runs must ask
 the same questions in the same order, say the same while they run, fail alike or end in the same
-forest. What may differ are the exact numbers behind the releases. Their distances, each in the norm
+forest. Only the exact numbers behind the releases may differ. Their distances, each in the norm
 and at the scale of the mechanism that would have hidden them, add up to the privacy loss of this
 pair; it must stay within the budget. Because all questions are added up, a record that is counted
 twice shows, even where each question alone looks right.
@@ -49,7 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Trace:
-    """All that one run shows: to the public, and to the curator alone (`exchanges`)."""
+    """Everything that one run shows: to the public, and to the curator only (`exchanges`)."""
 
     exchanges: tuple[Exchange, ...]
     kernels: tuple[Kernel, ...]
@@ -169,5 +169,5 @@ def loss_of(a: Exchange, b: Exchange, unit: str) -> Fraction:
 
 
 def _in_unit(epsilon: Fraction, unit: str, factor: Fraction) -> Fraction:
-    """A pure loss as it counts in a budget: itself, or as the rho that follows from it."""
+    """A pure loss in a budget's unit: itself, or the rho that it implies."""
     return epsilon if unit == "epsilon" else factor * epsilon**2

@@ -61,7 +61,7 @@ def audit_replay(subject: Subject, budget: Budget, size: Size) -> Outcome:
 
 
 def _releases(seed: int) -> Iterator[tuple[str, Invent]]:
-    """Releases of every order of size: none of them is likely, and the promise holds on all."""
+    """Releases of every order of magnitude: none is likely, and the promise must hold on all."""
     yield "small releases", arbitrary_releases(seed, 4)
     yield "middling releases", arbitrary_releases(seed, 60)
     yield "large releases", arbitrary_releases(seed, 5_000)
@@ -79,7 +79,7 @@ def _replay_pair(
 
 
 def _replay_places(subject: Subject, budget: Budget, size: Size, tally: Tally) -> None:
-    """In every place the same loss, and the same public things as in memory."""
+    """Replay one neighbor in memory and the other in each place; only the guarantee may differ."""
     wanted = [hard_pairs()[0], *(random_pair(seed) for seed in range(2 + size.worlds // 10))]
     with tempfile.TemporaryDirectory() as folder:
         for name, open_ in places(Path(folder)).items():

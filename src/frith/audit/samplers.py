@@ -43,7 +43,7 @@ class Fit:
 
 
 def audit_samplers(subject: Subject, budget: Budget, size: Size) -> Outcome:
-    """Draw from the source that the subject's own curator has."""
+    """Draw from the noise source of the subject's own curator."""
     pair = hard_pairs()[3]
     engine = subject.open(pair.table, pair.domain)
     source = subject.open_curator(engine, budget)._source
@@ -132,7 +132,7 @@ def _fit_signs(source: NoiseSource, exchange: Exchange, choice: SignChoice, draw
 def p_value(observed: NDArray[Any], law: NDArray[np.float64]) -> float:
     """Pearson's chi-squared test of counts against probabilities, rare outcomes pooled.
 
-    The pool has a test of its own besides, an exact one: draws that the law all but excludes show.
+    The pool also gets an exact test of its own, which catches draws that the law all but excludes.
     """
     expected = law / law.sum() * observed.sum()
     order = np.argsort(-expected, kind="stable")

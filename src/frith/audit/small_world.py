@@ -1,4 +1,4 @@
-"""Small world: on tables of a few records, the output law of a learner, exactly.
+"""Small world: the exact output law of a learner on tables of a few records.
 
 All choices a learner may make are enumerated, each with its exact probability; a release of counts
 has its closed-form supremum. Then two tables that are neighbors are compared on every path:
@@ -53,7 +53,7 @@ ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
 _KINDS = 6  # of records, for each label
 
 Unit = tuple[int, ...]
-"""A protected unit: the numbers of its records, one of them where records are protected."""
+"""A protected unit: the indices of its records; just one if records are protected."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class ScriptedSource(FrozenSource):
 
 @dataclass(frozen=True)
 class Path:
-    """One way a run can go: its choices, what was asked on it, and what it shows."""
+    """One possible course of a run: its choices, its questions, and what it shows."""
 
     script: tuple[int, ...]
     exchanges: tuple[Exchange, ...]
@@ -121,7 +121,7 @@ def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
 def neighbors_of(
     table: tuple[Unit, ...], known: set[tuple[Unit, ...]]
 ) -> Iterator[tuple[Unit, ...]]:
-    """The table without each of its units; made known where it was not."""
+    """The table without each of its units; adds each result to `known`."""
     for i in range(len(table)):
         less = table[:i] + table[i + 1 :]
         known.add(less)
@@ -156,7 +156,7 @@ def run_path(
 def all_paths(
     subject: Subject, engine: Engine, budget: Budget, invent: Invent, max_paths: int
 ) -> list[Path]:
-    """Every path of a run, by depth first; raises `TooManyPaths` past `max_paths`."""
+    """Every path of a run, depth first; raises `TooManyPaths` beyond `max_paths`."""
     found: list[Path] = []
     todo: list[tuple[int, ...]] = [()]
     while todo:
@@ -329,5 +329,5 @@ class Worst:
 
 
 def _or_all(loss: float) -> float:
-    """A loss that is no number was not shown to be small: `max` would pass over it."""
+    """NaN counts as infinite loss, since it was not shown to be small; `max` would skip it."""
     return math.inf if math.isnan(loss) else loss

@@ -1,4 +1,4 @@
-"""What is audited: a learner, how it opens a table, and the curator that it is given."""
+"""What is audited: a learner, how it opens a table, and the curator that it gets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_in_memory(table: Any, domain: Domain) -> Engine:
 
 @dataclass(frozen=True)
 class Subject:
-    """A learner to audit. `make` gives a fresh one; its curator and its engine are opened as said."""
+    """A learner to audit. `make` returns a fresh one; `open` and `open_curator` serve it."""
 
     name: str
     make: Callable[[], Learner]
@@ -54,7 +54,7 @@ class Subject:
         return self.open in (open_in_memory, open_table)
 
     def fit(self, engine: Engine, budget: Any) -> tuple[Learner, Any]:
-        """A run as users have it, with the noise of the subject's own curator."""
+        """A normal run, with the noise of the subject's own curator."""
         learner = self.make()
         return learner, learner.learn(self.open_curator(engine, budget))
 

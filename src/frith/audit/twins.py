@@ -65,7 +65,7 @@ class Labels:
 
 
 class RootSizes:
-    """Sound: how many records there are, as often as there are trees, for the whole budget."""
+    """Sound: the number of records, once per tree, for the whole budget."""
 
     view: type[NodeSizes] = NodeSizes
 

@@ -18,7 +18,7 @@ Table = tuple[pd.DataFrame, Domain]
 
 
 def names() -> list[str]:
-    """What can be had without a data folder."""
+    """The tables that need no data folder."""
     return sorted([*_MADE, *(_KEEL if _keel_folder() else ())])
 
 
@@ -69,7 +69,7 @@ def _read_keel(name: str) -> Table:
 
 
 def _tic_tac_toe() -> Table:
-    """Every board at the end of a game that x began; positive where x has three in a row."""
+    """Every final board of a game that x began; positive if x has three in a row."""
     lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
     ended: dict[str, str] = {}
 

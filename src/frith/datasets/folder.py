@@ -15,7 +15,7 @@ from frith.domain.draft import MISSING
 
 
 def places() -> list[Path]:
-    """The folder of FRITH_DATA alone where it is set; else the one beside a source checkout."""
+    """The folder that FRITH_DATA names, if set; otherwise the one beside a source checkout."""
     if chosen := os.environ.get("FRITH_DATA"):
         return [Path(chosen)]
     return [Path(__file__).resolve().parents[4] / "shared" / "data"]

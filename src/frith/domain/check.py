@@ -1,4 +1,4 @@
-"""What a table holds that its domain does not declare: exact, private, for the curator alone."""
+"""What a table holds that its domain does not declare. Exact and private: for the curator only."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def empty_report(domain: Domain) -> Report:
 
 
 def add_batch(report: Report, batch: pa.RecordBatch, domain: Domain) -> None:
-    """Look at every declared column of the batch."""
+    """Count what each declared column of the batch holds outside its domain."""
     columns, rows = columns_of(batch)
     report.rows += rows
     declared = (*domain.attributes, domain.label)
@@ -115,7 +115,7 @@ def add_batch(report: Report, batch: pa.RecordBatch, domain: Domain) -> None:
 
 
 def _plain(example: Any) -> Any:
-    """JSON has no infinities, so an example that is one is written as text."""
+    """JSON has no infinities, so write an infinite example as text."""
     return str(example) if isinstance(example, float) and not np.isfinite(example) else example
 
 
@@ -139,7 +139,7 @@ def _look_at_values(column: pa.ChunkedArray, attribute: Categorical, finding: Fi
 
 
 def _look_at_numbers(column: pa.ChunkedArray, attribute: Numeric, finding: Finding) -> None:
-    """Text that is no number is outside; training treats it as missing."""
+    """Text that is not a number counts as outside; training treats it as missing."""
     for chunk in column.chunks:
         numbers = _numbers(chunk, attribute.name)
         finding.add_clamped(numbers[(numbers < attribute.low) | (numbers > attribute.high)])

@@ -36,7 +36,7 @@ Value = str | int | float | bool
 
 
 def spelling(value: object) -> str:
-    """How a categorical value is compared: as text, the same in every file format.
+    """A categorical value as the text by which it is compared, the same in every file format.
 
     >>> spelling("a"), spelling(1), spelling(1.0), spelling(Decimal("1.00")), spelling(True)
     ('a', '1', '1', '1', 'true')
@@ -53,7 +53,7 @@ def spelling(value: object) -> str:
 
 
 def _native(value: Any) -> Any:
-    """A number or text that came out of an array, as Python's own."""
+    """A NumPy scalar as Python's own number or text."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -110,7 +110,7 @@ class Categorical:
 
     @functools.cached_property
     def codes(self) -> dict[str, int]:
-        """The code of each spelling; booleans also in the capitals that some writers use."""
+        """The code of each spelling, including the capitalized booleans that some writers use."""
         codes = {spelling(v): i for i, v in enumerate(self.values)}
         if self.kind == "boolean":
             codes |= {form(s): i for s, i in codes.items() for form in (str.title, str.upper)}
@@ -123,7 +123,7 @@ class Categorical:
 
     @functools.cached_property
     def short_codes(self) -> Table:
-        """The codes of short spellings, to be found by their bytes."""
+        """A table that finds the codes of short spellings by their bytes."""
         return make_table(self.codes)
 
     @property
@@ -200,7 +200,7 @@ class Numeric:
 
     @functools.cached_property
     def edges(self) -> NDArray[np.float64]:
-        """The inner edges of the grid, ascending: a number's code is how many are at most it.
+        """The inner edges of the grid, ascending: a number's code counts the edges up to it.
 
         A log grid is even in sign(x) log(1 + |x| / unit), so bounds may include zero.
         """
@@ -242,7 +242,7 @@ class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
     `records` is a public constant: declare it only when the size of the table is no secret, and do
-    not refresh it from the table. `learned` marks a domain drafted from the records themselves.
+    not update it from the table. `learned` marks a domain drafted from the records themselves.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -305,7 +305,7 @@ class Domain:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of everything declared: the same for equal domains, wherever they are."""
+        """A hash of everything declared: equal domains have equal fingerprints on every machine."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -324,7 +324,7 @@ class Domain:
         return hash(self.fingerprint)
 
     def view(self, names: Iterable[str]) -> Domain:
-        """The same domain with only those attributes, in its own order.
+        """The same domain with only these attributes, in the domain's order.
 
         >>> domain = Domain([Numeric("age", 0, 99), Numeric("pay", 0, 9)], Categorical("ill", (0, 1)))
         >>> domain.view(["pay"]).names
@@ -443,7 +443,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether it can be written to a file: half a surrogate pair cannot."""
+    """Whether the text can be written to a file; half a surrogate pair cannot."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
@@ -452,6 +452,6 @@ def _shown(value: object) -> str:
 
 
 def class_array(values: Sequence[Value]) -> NDArray[Any]:
-    """Declared values as an array of their natural type, where that holds every one of them."""
+    """Declared values as an array of their natural type if it can hold all of them."""
     array = np.array(values)
     return array if array.tolist() == list(values) else np.array(values, dtype=object)

@@ -1,4 +1,4 @@
-"""A first draft of a domain, read off the records: for a curator's desk, never for release."""
+"""A first draft of a domain, read from the records: for a curator to review, never for release."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def draft_attributes(columns: Columns, names: Sequence[str]) -> tuple[Attribute,
 
 
 def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
-    """The distinct values that occur, sorted; floats that are whole stay numbers."""
+    """The distinct values of a column, sorted; whole floats stay numbers."""
     found = set(_values(column, name)) - {None}
     if not found:
         raise DomainError(f"column {name!r} holds no value; declare its values or leave it out")
@@ -79,7 +79,7 @@ def _draft_attribute(name: str, column: pa.ChunkedArray) -> Attribute:
 
 
 def _values(column: pa.ChunkedArray, name: str) -> Iterator[Any]:
-    """What occurs in the column, as values that can be declared, and None if something cannot."""
+    """The column's values in a form that can be declared; None if one cannot be."""
     for chunk in column.chunks:
         places, values = distinct(chunk, name)
         cells = [*values.to_pylist(), None]

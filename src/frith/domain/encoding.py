@@ -1,10 +1,10 @@
 """Raw Arrow columns in, small integer codes out, by the public domain alone.
 
 Encoding is total: whatever a column holds, every record gets a code, because an exception on a
-value would be an answer about a person. What can raise is the *shape* of a table: a column that is
-not there, or one whose declared type (a date, a list) has no place in a domain. And each cell is
-encoded by itself: if one record's value changed how another's is read, removing a record would
-move more counts than its own.
+value would be an answer about a person. Only the *shape* of a table can raise: a missing column, or
+one whose type (a date, a list) a domain cannot describe. Each cell is encoded by itself: if one
+record's value changed how another's is read, removing a record would change more counts than its
+own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from frith.domain.short_texts import NOT_FOUND, find_short
 from frith.errors import DataError
 
 Columns = Callable[[str], pa.ChunkedArray]
-"""Gives a named column of a table, or raises `DataError` if the table has none."""
+"""Returns a column by name, or raises `DataError` if the table lacks it."""
 
 _SPACE = r"[ \t\n\v\f\r]*"
 _NUMBER = (
@@ -58,7 +58,7 @@ class Batch:
 def encode_records(
     columns: Columns, domain: Domain, attributes: Iterable[int] | None = None, threads: int = 1
 ) -> tuple[Batch, NDArray[np.bool_]]:
-    """Encode labelled records; those without a known label are left out, as the mask tells."""
+    """Encode the records with a known label; the mask says which those are."""
     labels = encode_label(columns(domain.label.name), domain.label)
     known = labels >= 0
     keep = None if known.all() else known
@@ -132,7 +132,7 @@ def person_digests(
         table = np.zeros((len(values) + 1, 4), dtype=np.uint64)
         named = np.zeros(len(values) + 1, dtype=np.bool_)
         for i, value in enumerate(values.to_pylist()):
-            # Bytes as they are: decoding bad ones would make one person of two.
+            # Hash the raw bytes: decoding invalid ones could merge two persons into one.
             name = value if isinstance(value, bytes) else (_text(value) or "").encode()
             if name:
                 digest = hashlib.blake2b(name, digest_size=32, key=key[:64])
@@ -177,7 +177,7 @@ def _codes_by_value(
 
 
 def distinct(chunk: pa.Array, name: str) -> tuple[NDArray[np.intp], pa.Array]:
-    """Indices into the distinct values, a null being one past the last of them.
+    """Indices into the distinct values; a null gets the index after the last.
 
     A damaged file can hold indices beyond its values: take with mode="clip", which cannot fail.
     """
@@ -192,7 +192,7 @@ def distinct(chunk: pa.Array, name: str) -> tuple[NDArray[np.intp], pa.Array]:
 
 
 def _as_declared(text: str, attribute: Categorical) -> str:
-    """Where numbers are declared, '1.0' in a text file is the number 1, and so is 'true'."""
+    """If the declared values are numbers, read the texts '1.0' and 'true' as the number 1."""
     if attribute.kind != "number" or text in attribute.codes:
         return text
     if text in _TRUTHS:
@@ -234,7 +234,7 @@ def _numbers(chunk: pa.Array, name: str) -> NDArray[np.float64]:
 
 
 def _parse(texts: pa.Array) -> pa.Array:
-    """Texts as numbers, null where a text is none: filtered first, so that no cast can fail."""
+    """Texts as numbers, null for other texts: filtered first, so that no cast can fail."""
     numeric = pc.match_substring_regex(texts, _NUMBER)
     digits = pc.if_else(numeric, texts, None).cast(pa.large_string())
     numbers = pc.ascii_trim_whitespace(digits).cast(pa.float64())
@@ -243,9 +243,9 @@ def _parse(texts: pa.Array) -> pa.Array:
 
 
 def _plain(array: pa.Array, name: str) -> pa.Array:
-    """The array in one of few types: null, boolean, integer, decimal256, float64, binary.
+    """The array cast to one of six types: null, boolean, integer, decimal256, float64, binary.
 
-    Text becomes bytes without a look at them: a file may call text what is no UTF-8.
+    Text becomes unchecked bytes: a file may declare as text what is not UTF-8.
     """
     kind = array.type
     t = pa.types
@@ -284,7 +284,7 @@ def unreadable(name: str, kind: object) -> str:
 
 @compiled
 def _place_on_grid(numbers, edges, missing_code, out):  # type: ignore[no-untyped-def]
-    """How many edges are at most each number: found where an even grid has it, else by halving."""
+    """How many edges do not exceed each number: guessed from an even grid, then by bisection."""
     count = len(edges)
     width = (edges[count - 1] - edges[0]) / max(1, count - 1)
     for i in range(len(numbers)):
@@ -331,8 +331,8 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
 def as_table(table: Any, width: int | None = None) -> Any:
     """A DataFrame as it is, any Arrow data as a table, all else as an array.
 
-    A stream can be read but once, so what is kept is what was read from it. Where `width` is
-    declared, no row of a list raises: in a row with another number of cells, all cells count as missing.
+    A stream can be read only once, so keep what was read from it. If `width` is given, no row of a
+    list raises: if a row has another number of cells, all its cells count as missing.
     """
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         return table
@@ -350,7 +350,7 @@ _NO_ROW = (*_TEXT, Mapping, Set)  # they have a length, but no cells in an order
 
 
 def _array_of_rows(rows: Sequence[Any], width: int) -> NDArray[Any]:
-    """Each cell as it is: NumPy would give all of them one type, and look into cells that are lists."""
+    """Keep each cell as it is: NumPy would give all one type and unpack cells that are lists."""
     array = np.full((len(rows), width), None, dtype=object)
     for i, row in enumerate(rows):
         for j, cell in enumerate(_cells(row, width)):
@@ -359,7 +359,7 @@ def _array_of_rows(rows: Sequence[Any], width: int) -> NDArray[Any]:
 
 
 def _cells(row: Any, width: int) -> list[Any]:
-    """The cells of a row that has `width` of them, else none. A function of this row alone."""
+    """The cells of a row if there are `width` of them, else none. Depends on this row only."""
     try:
         is_row = not isinstance(row, _NO_ROW) and len(row) == width
         cells = list(itertools.islice(row, width)) if is_row else []
@@ -369,7 +369,7 @@ def _cells(row: Any, width: int) -> list[Any]:
 
 
 def _common_width(rows: Sequence[Any]) -> int:
-    """How many cells each row has, where no domain says it."""
+    """How many cells each row has, if no domain declares it."""
     if any(isinstance(row, _NO_ROW) or not hasattr(row, "__len__") for row in rows):
         raise DataError("expected rows of cells, and got a list of something else")
     lengths = {len(row) for row in rows}
@@ -433,7 +433,7 @@ def _converted(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _objects(values: Any) -> pa.Array:
-    """Python objects of any kind, as Arrow's types where that is the same as one by one."""
+    """Python objects in one Arrow type if that equals converting them one by one."""
     kinds = [pa.binary(), pa.bool_()]
     if {type(v) for v in values} <= {int, float, np.int64, np.float64, type(None)}:
         kinds = [pa.float64()]

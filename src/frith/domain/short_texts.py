@@ -1,4 +1,4 @@
-"""Short texts to numbers without making a string of any: most declared values are short."""
+"""Maps short texts to numbers without creating a string: most declared values are short."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 7  # bytes; with their number they fit one word
 NOT_FOUND = -2
 
 Table = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""Packed texts and their numbers, by open addressing; 0 is a free place."""
+"""Packed texts and their numbers, by open addressing; 0 marks a free slot."""
 
 
 def make_table(numbers: Mapping[str, int]) -> Table:
@@ -42,8 +42,8 @@ def _place(key):  # type: ignore[no-untyped-def]
 def find_short(begins, texts, valid, keys, numbers, out):  # type: ignore[no-untyped-def]
     """Write the number of every valid text that the table has, and NOT_FOUND for others.
 
-    Returns how many others there are. A damaged array may point outside its bytes: what does is
-    left as it was.
+    Returns how many others there are. Entries of a damaged array that point outside its bytes are
+    left unchanged.
     """
     others = 0
     mask = np.uint64(len(keys) - 1)

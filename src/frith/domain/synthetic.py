@@ -1,4 +1,4 @@
-"""Records made up from a domain alone: the shape of a table, and nothing about anyone in it."""
+"""Synthetic records from a domain only: the shape of a table, and nothing about anyone in it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMBERS = (pa.int64(), pa.float64())
 
 
 def synthetic_table(domain: Domain, n: int, rng: np.random.Generator) -> pa.Table:
-    """`n` records, every cell drawn by itself, each code of its attribute as likely as another.
+    """`n` records; every cell is drawn independently and uniformly from its attribute's codes.
 
     A categorical cell is one of the declared values. A number is anywhere in a cell of the grid,
-    or missing where missing numbers have a code of their own. Labels are drawn alike, so there is
+    or missing where missing numbers have a code of their own. So are labels, which leaves
     nothing to learn. Where the domain names a person, every record has its own.
 
     Privacy

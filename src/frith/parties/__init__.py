@@ -1,4 +1,4 @@
-"""Several curators, one forest: each counts its own records privately, and anyone adds up.
+"""Several curators, one forest: each counts its own records privately; anyone can add the counts.
 
 Secure sums and servers need the `client` extra, so their names are imported when first used.
 """

@@ -3,7 +3,7 @@
 A coordinator who could ask one party in epsilon and another in rho, in one round, would unmask a sum
 whose noise is too small for one of them. So each party works out the terms of a question itself, from
 its own kernel, domain and budget. It answers only a round that is about their digest, and masks are
-bound to that digest: parties that were asked differently refuse, or get sums that are noise.
+bound to that digest: parties that were asked different questions refuse, or their sum is noise.
 """
 
 from __future__ import annotations
@@ -34,18 +34,30 @@ _NUMBERS_AND_TEXTS = "biufSU"
 
 @dataclass(frozen=True)
 class Terms:
-    """One question as one party is asked it; two that differ anywhere have different digests.
+    """One question as it reaches one party; terms that differ anywhere have different digests.
 
     Parameters
     ----------
-    question : the kernel in JSON, with its trees, nodes and cuts; or the digest of its fields
-    domain : the domain's fingerprint, which covers the person and m
-    unit : what the budget is counted in, epsilon or rho
-    amount : what the question costs, in that unit
-    epsilon, delta : what it is part of; a pure question is a budget of its own
-    mechanism, sensitivity, scale : the noise that the party adds, in the mechanism's own norm
-    parties : names and public keys, by name; none for an answer that is published alone
-    colluders : how many of them may put together what they know
+    question : dict or str
+        The kernel in JSON, with its trees, nodes and cuts; or the digest of its fields.
+    domain : str
+        The domain's fingerprint, which covers the person and m.
+    unit : {"epsilon", "rho"}
+        The unit of the budget.
+    amount : str
+        What the question costs, in that unit.
+    epsilon, delta : str
+        The budget that the question is part of. A pure question has its own budget.
+    mechanism : str
+        The name of the mechanism that adds the party's noise.
+    sensitivity : int
+        The question's sensitivity, in the mechanism's own norm.
+    scale : float
+        The scale of the party's noise.
+    parties : tuple of (str, str)
+        Names and public keys, sorted by name; empty for an answer that is published alone.
+    colluders : int
+        How many of the parties may pool what they know.
     """
 
     question: Any
@@ -77,7 +89,7 @@ def terms_of(
 ) -> Terms:
     """The terms of a question for `share` of a budget: masked among the parties of `keys`, or open.
 
-    Raises `ValueError` where the noise cannot be shared by these parties.
+    Raises `ValueError` if these parties cannot share the noise.
     """
     keys, amount = keys or {}, share * budget.total
     mechanism, sensitivity, scale = _noise(kernel, domain, budget, amount, len(keys) - colluders)
@@ -115,7 +127,7 @@ def _noise(
 
 
 def _spell(kernel: Question) -> Any:
-    """The question in JSON where it travels, else the digest of all that the kernel is made of."""
+    """The question in JSON if it can travel; otherwise a digest of all the kernel's fields."""
     try:
         return question_to_json(kernel)
     except ValueError:
@@ -142,7 +154,7 @@ def hash_kernel(kernel: Any) -> str:
 
 
 def _take_apart(value: Any) -> tuple[bytes, list[Any]]:
-    """What a value says itself, with the number of its parts, and those parts."""
+    """A value's own content with the number of its parts, and the parts."""
     kind = type(value)
     if kind in _PLAIN:
         return _text(kind.__name__, repr(value)), []

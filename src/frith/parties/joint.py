@@ -1,4 +1,4 @@
-"""A curator made of several: asks every party the same question and adds the noisy answers up.
+"""A curator made of several: asks every party the same question and adds up the noisy answers.
 
 Any learner can be trained with it. Counts are sums of the parties' noisy counts. A private choice
 cannot be split over parties, so choices are made from noisy sums of what the choice would be scored
@@ -68,12 +68,16 @@ class Panel(Protocol):
 
 
 class OpenSum:
-    """Every party publishes its own noisy answer: anyone can add any of them up.
+    """Every party publishes its own noisy answer, and anyone can add up any of them.
 
     Parameters
     ----------
-    disjoint : declare that no protected person has records at two of the parties
-    allow_missing : go on without a party that fails; who failed, and why, is in `failures`
+    parties : dict of str to Party
+        The parties, by name.
+    disjoint : bool, default=False
+        True declares that no protected person has records at two of the parties.
+    allow_missing : bool, default=False
+        True continues without a party that fails; `failures` says who failed, and why.
     """
 
     def __init__(
@@ -98,7 +102,7 @@ class OpenSum:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all who have answered, also of those who failed later."""
+        """The joint guarantee of all who answered, including those who failed later."""
         shares = [p.guarantee.of_party(name) for name, p in self._heard.items()]
         return together(shares, disjoint=self._disjoint)
 
@@ -116,7 +120,7 @@ def _checked(answer: Release, question: Question) -> Release:
 
 
 class JointCurator:
-    """Stands where a curator would; holds no engine and sees no exact number."""
+    """Takes the place of a curator; holds no engine and sees no exact number."""
 
     receipt = None  # each party has its own
 
@@ -134,7 +138,7 @@ class JointCurator:
 
     @property
     def remaining_share(self) -> Fraction:
-        """The least of those that have something left; the others cannot answer."""
+        """The smallest share left at the parties that have any; the others cannot answer."""
         left = [p.remaining_share for p in self.panel.parties.values()]
         return min((share for share in left if share > 0), default=Fraction(0))
 
@@ -177,13 +181,13 @@ class JointCurator:
         return best, (np.sign(differences[best]) * clear).astype(np.int64)
 
     def derive(self, column: ScoreColumn) -> None:
-        """Parties that keep records at hand may keep derived columns too."""
+        """Let parties that keep records in memory keep derived columns too."""
         for party in self.panel.parties.values():
             if isinstance(party, Curator):
                 party.derive(column)
 
     def _level_tables(self, level: SplitCounts, share: Fraction, purpose: str) -> NDArray[np.int64]:
-        """A level's noisy tables; asked for again, all answers so far are weighed together.
+        """A level's noisy tables; on a repeat, the weighted mean of all answers so far.
 
         The last column, which no choice reads, is left empty.
         """
@@ -205,7 +209,7 @@ def train_together(learner: PrivateForestClassifier, panel: Panel) -> PrivateFor
 
 
 def check_parties(parties: Mapping[str, Party]) -> None:
-    """One domain and one kind of budget, or a message that names who differs."""
+    """Check that all have one domain and one kind of budget; the error names who differs."""
     if not parties:
         raise MergeError("there is no party")
     (first, one), *others = parties.items()

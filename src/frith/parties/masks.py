@@ -1,7 +1,7 @@
 """Masks that cancel: each pair of parties shares a secret, one adds what it gives and the other takes it off.
 
 A mask is the key stream of ChaCha20 under a key that both parties of a pair derive from their X25519
-secret and from everything that a round is: session, attempt, question, the terms of the question
+secret and from all that defines a round: session, attempt, question, the terms of the question
 (`frith.parties.binding`), and who takes part with which key. So no two rounds share a mask, and parties
 that disagree about a round get sums that are noise. Sums are taken modulo 2^64; whoever lacks one of a
 party's pair secrets sees its message as evenly distributed numbers.
@@ -73,15 +73,20 @@ class Keys:
 
 @dataclass(frozen=True)
 class Round:
-    """One attempt at one question, as all parties must see it; `FormatError` where it is malformed.
+    """One attempt at one question, as all parties must see it; `FormatError` if it is malformed.
 
     Parameters
     ----------
-    session : what tells this exchange from all others
-    attempt, question : numbers that tell the rounds of a session apart
-    about : the digest of the terms of the question, see `frith.parties.binding`
-    keys : the public key of every party that takes part, by name
-    colluders : how many of them may put together what they know
+    session : str
+        Identifies this exchange among all others.
+    attempt, question : int
+        Numbers that distinguish the rounds of a session.
+    about : str
+        The digest of the question's terms; see `frith.parties.binding`.
+    keys : dict of str to str
+        The public key of every party that takes part, by name.
+    colluders : int, default=1
+        How many of the parties may pool what they know.
     """
 
     session: str
@@ -122,7 +127,7 @@ class Round:
 
 
 def trust_assumption(parties: int, colluders: int) -> str:
-    """What the claim of a secure sum takes for granted, in words."""
+    """What the claim of a secure sum assumes, in words."""
     return (
         f"at most {colluders} of the {parties} parties put together what they know, and all "
         "follow the protocol"
@@ -181,7 +186,7 @@ class PairMasks(Masking):
         return self.round.assumption
 
     def check(self, question: Question, domain: Domain, budget: Budget, share: Fraction) -> None:
-        """Raise unless the round is about these terms, worked out from one's own side."""
+        """Raise unless the round is about these terms, which the party computed itself."""
         keys, colluders = self.round.keys, self.round.colluders
         terms = terms_of(question, domain, budget, share, keys=keys, colluders=colluders)
         if terms.digest != self.round.about:
@@ -191,7 +196,7 @@ class PairMasks(Masking):
             )
 
     def hide(self, values: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The values with all pairs' masks on them, modulo 2^64."""
+        """The values with the masks of all pairs added, modulo 2^64."""
         hidden = values.astype(np.int64).view(np.uint64).copy()
         for party in self.round.keys:
             if party < self.keys.party:

@@ -1,4 +1,4 @@
-"""Adding releases of one structure up, and joining forests over different attributes.
+"""Adding up releases of one structure, and joining forests over different attributes.
 
 Privacy of a merge
 ------------------
@@ -56,7 +56,12 @@ def merge(
 
     Parameters
     ----------
-    disjoint : declare that no protected person has records at two of the parties
+    structure : Structure
+        What all releases must be counts of.
+    releases : sequence of PartyRelease
+        The parties' releases, in any order; none twice.
+    disjoint : bool, default=False
+        True declares that no protected person has records at two of the parties.
     """
     if not releases:
         raise MergeError("there is no release to merge")
@@ -114,7 +119,7 @@ def _check(structure: Structure, releases: Sequence[PartyRelease]) -> None:
 
 
 def _by_party(releases: Sequence[PartyRelease]) -> list[Guarantee]:
-    """One claim a party: releases of one party are about the same people, so they add up."""
+    """One claim per party: releases of one party are about the same people, so epsilons add."""
     own: dict[str, Guarantee] = {}
     for r in releases:
         own[r.party] = own[r.party].then(r.guarantee) if r.party in own else r.guarantee

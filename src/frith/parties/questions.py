@@ -1,8 +1,8 @@
 """Questions as they travel between parties: kernels as plain JSON, from a closed set.
 
-A party that is sent one makes the kernel itself, with its own domain, and so computes the sensitivity
-itself: nothing that a question says about itself is believed. Then it measures what single records
-do to the answer, before anything is charged.
+A party that receives a question builds the kernel itself, with its own domain, and so computes the
+sensitivity itself: it believes nothing that a question says about itself. Then it measures how far
+single records move the answer, before anything is charged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FIELDS = {
 
 
 def question_to_json(kernel: Question) -> dict[str, Any]:
-    """A kernel as JSON; only counts of records, leaves and levels travel."""
+    """A kernel as JSON; only counts of records, leaves and levels can be sent."""
     if isinstance(kernel, RecordCount):
         return {"kind": "records"}
     if isinstance(kernel, LeafCounts):

@@ -79,7 +79,7 @@ class PartyRelease:
                 str(data["id"]),
             )
         if found.hash != data.get("hash"):
-            raise FormatError(f"the release of {found.party} was changed: its hash does not fit")
+            raise FormatError(f"the release of {found.party} was changed: its hash does not match")
         return found
 
     def save(self, path: str | Path) -> None:

@@ -7,8 +7,8 @@ curator would have added: m / (m - t) times the variance, for t colluders.
 Trust model
 -----------
 Honest but curious: every party follows the protocol, and at most t of them, with whoever adds up, put
-together what they know. Keys are given to the parties beforehand by people they trust. Who leaves a
-round spoils it: nothing can be read from it then, but it counts as opened.
+together what they know. People whom the parties trust give them the keys beforehand. A party that
+leaves a round spoils it: nothing can be read from it, but it is charged as if it were opened.
 
 Privacy
 -------
@@ -80,7 +80,7 @@ class LocalParty:
     def masked_answer(
         self, kernel: Question, share: Fraction, purpose: str, round: Round
     ) -> NDArray[np.uint64]:
-        """One answer a round: a second one under the same masks would lay its noise open."""
+        """One answer per round: a second one under the same masks would reveal its noise."""
         if round.describe() in self._answered:
             raise MergeError("this round was answered before; begin another attempt")
         masking: Masking = PairMasks(self.keys, round)
@@ -109,7 +109,7 @@ class SecureSum:
 
     @property
     def gain(self) -> float:
-        """How many times smaller the noise's variance is than with full noise at every party."""
+        """By what factor the variance is smaller than with full noise at every party."""
         return len(self.parties) - float(self.colluders)
 
     def describe(self) -> str:
@@ -124,7 +124,7 @@ class SecureSum:
         return f"{text}, {self.gain:g} times less than with full noise at every party"
 
     def sum(self, kernel: Question, share: Fraction, purpose: str) -> Release:
-        """One round; if a party fails, it is named, and what the others have paid is spent."""
+        """One round; if a party fails, the error names it, and what the others paid stays spent."""
         self._question += 1
         round = self._round(self._question, self._about(kernel, share))
         messages = []

@@ -32,8 +32,8 @@ _PAUSE = 0.05
 class ServerParty:
     """A table on a server, asked question by question within a budget.
 
-    Every question is a request of its own: reserved, charged before a record is read, and stored.
-    A question that was answered before is answered from the store.
+    Every question is its own request: reserved, charged before a record is read, and stored.
+    A repeated question gets the stored answer.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ServerParty:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What its answers promise together: their amounts add."""
+        """What all its answers promise together; their amounts add."""
         if not self._told:
             raise MergeError("this party has not been asked anything")
         return functools.reduce(Guarantee.then, self._told)
@@ -91,7 +91,7 @@ class ServerParty:
         return dict(said)
 
     def _digest(self, kernel: Question, budget: Budget, round: Round | None) -> str:
-        """What the answer must belong to; on a server every question has a budget of its own."""
+        """The terms of the answer; a server gives every question its own budget."""
         keys, colluders = (round.keys, round.colluders) if round else ({}, 0)
         whole = Fraction(1)
         return terms_of(kernel, self.domain, budget, whole, keys=keys, colluders=colluders).digest
@@ -132,19 +132,31 @@ def train_between(
 ) -> PrivateForestClassifier:
     """Train one forest on the tables of several servers, horizontally.
 
-    A party that fails is named. The estimator has the parties' shares in its guarantee, and
-    `failures_`: who is missing, and why.
+    Errors name the party that fails. The estimator's guarantee lists the parties' shares, and its
+    `failures_` says who is missing, and why.
 
     Parameters
     ----------
-    servers : each party's name and a connection to its server
-    table : the table's name, or one for each party
-    epsilon, delta : what each party spends
-    disjoint : declare that no protected person has records at two of the parties
-    secure : see only sums, with shares of the noise; see `frith.parties.secure`
-    colluders : how many parties may put together what they know, with `secure`
-    allow_missing : without `secure`, go on without a party that fails
-    timeout : seconds to wait for one party's answer to one question
+    servers : dict of str to RemoteDatabase
+        Each party's name and a connection to its server.
+    table : str or dict of str to str
+        The table's name, or its name at each party.
+    learner : str, default="random-decision"
+        The learner to train.
+    epsilon, delta : int, float, str or Fraction
+        What each party spends. Without `delta` it is 0.
+    disjoint : bool, default=False
+        True declares that no protected person has records at two of the parties.
+    secure : bool, default=False
+        True reveals only sums, with shares of the noise; see `frith.parties.secure`.
+    colluders : int, default=1
+        With `secure`, how many parties may pool what they know.
+    allow_missing : bool, default=False
+        True continues without a party that fails. Not with `secure`.
+    timeout : float, default=120
+        Seconds to wait for one party's answer to one question.
+    **parameters : Any
+        The learner's own parameters.
     """
     if secure and allow_missing:
         raise ValueError("a secure sum cannot go on without a party; try again with the others")

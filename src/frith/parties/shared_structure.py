@@ -84,8 +84,8 @@ def make_structure(
 ) -> Structure:
     """Grow a structure from public facts.
 
-    Trees may depend on the number of records, which must then be declared in the domain; those of
-    the signal forest also on the epsilon (and delta) that each party will spend.
+    If trees depend on the number of records, the domain must declare it; those of the signal
+    forest also depend on the epsilon (and delta) that each party will spend.
     """
     if learner not in LEARNERS:
         raise ValueError(f"a structure is for {' or '.join(LEARNERS)}, not {learner!r}")
@@ -97,7 +97,7 @@ def make_structure(
 
 
 def _curator_of_nobody(domain: Domain, budget: Budget) -> Curator:
-    """A curator without records: what it could tell is public."""
+    """A curator without records: everything it could tell is public."""
     nobody: pa.Table = synthetic_table(domain, 0, np.random.default_rng(0))
     return Curator(open_table(nobody, domain, threads=1), budget)
 

@@ -55,10 +55,14 @@ def check_question(amount: Fraction, unit: str, scale: float, what: str) -> None
 
     Parameters
     ----------
-    amount : what the question spends, in `unit`
-    unit : "epsilon" or "rho"
-    scale : the scale of its noise
-    what : the question's purpose, for the error
+    amount : Fraction
+        What the question spends, in `unit`.
+    unit : {"epsilon", "rho"}
+        The unit of the budget.
+    scale : float
+        The scale of the question's noise.
+    what : str
+        The question's purpose, for the error.
     """
     least = LEAST_AMOUNT[unit]
     if not amount >= least:
