@@ -1,6 +1,7 @@
 """The design page is about the source as it is: its picture, its table of rooms, its walk, its paths."""
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -18,7 +19,9 @@ MOST_STOPS = 15
 
 
 def section(heading):
-    return re.search(rf"^## {heading}.*?\n(.*?)(?=^## |\Z)", DESIGN, re.DOTALL | re.MULTILINE)[1]
+    return re.search(
+        rf"^## {re.escape(heading)}.*?\n(.*?)(?=^## |\Z)", DESIGN, re.DOTALL | re.MULTILINE
+    )[1]
 
 
 # -- rooms -----------------------------------------------------------------------------------------
@@ -43,9 +46,9 @@ def test_the_picture_of_the_rooms_is_up_to_date(tmp_path):
 
 # -- the walk --------------------------------------------------------------------------------------
 
-STOPS = re.findall(
-    r"^\d+\. `([\w/]+\.py)`, `([\w.]+)`: (.+)$", section("What happens"), re.MULTILINE
-)
+WALKS = ("What happens in `fit`", "What happens in a request")
+STOP = re.compile(r"^\d+\. `([\w/]+\.py)`, `([\w.]+)`: (.+)$", re.MULTILINE)
+STOPS = {walk: STOP.findall(section(walk)) for walk in WALKS}
 
 
 def defined(path):
@@ -60,12 +63,13 @@ def defined(path):
     return names
 
 
-def test_the_walk_is_short():
-    numbered = re.findall(r"^\d+\.", section("What happens"), re.MULTILINE)
-    assert 10 <= len(STOPS) == len(numbered) <= MOST_STOPS
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_walk_is_short(walk):
+    numbered = re.findall(r"^\d+\.", section(walk), re.MULTILINE)
+    assert 10 <= len(STOPS[walk]) == len(numbered) <= MOST_STOPS
 
 
-@pytest.mark.parametrize(("file", "name", "words"), STOPS)
+@pytest.mark.parametrize(("file", "name", "words"), itertools.chain(*STOPS.values()))
 def test_every_stop_of_the_walk_is_there(file, name, words):
     assert name in defined(SOURCE / file)
     assert words.endswith(".")

@@ -1,4 +1,7 @@
-"""The model: trees that vote, read, drawn, saved and taken elsewhere."""
+"""The model: trees that vote, read, drawn, saved and taken elsewhere.
+
+The strict reader of forests from outside is in `voting.py` and `trees.py`.
+"""
 
 from __future__ import annotations
 

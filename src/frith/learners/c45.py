@@ -71,6 +71,8 @@ class C45Classifier(PrivateForestClassifier):
     ratios, stops, labels and the counts of the leaves, which are those of the table that chose the
     split above them, are computed from these releases alone.
 
+    The full proof is in docs/proofs/c45.md.
+
     Departures from the paper
     -------------------------
     The paper scales noise as if a record were counted once, whatever the number of attributes;

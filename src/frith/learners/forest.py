@@ -92,6 +92,8 @@ class ForestClassifier(PrivateForestClassifier):
     Everything else (values, shrinkage, the forest, its rules) reads releases and public facts.
     For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
 
+    The full proof is in docs/proofs/forest.md.
+
     Notes
     -----
     A node's counts are what its tree alone says: label shares times a support. In boosted trees the

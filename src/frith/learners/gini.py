@@ -81,6 +81,8 @@ class GiniForestClassifier(PrivateForestClassifier):
     cuts are candidates of the same choice. Stops read noisy counts; pruning, consistency, votes
     and rules are post-processing.
 
+    The full proof is in docs/proofs/gini.md.
+
     Departures from the paper
     -------------------------
     The paper divides by a *local* sensitivity at a *noisy* size, which leaks more than claimed

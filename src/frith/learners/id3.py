@@ -77,6 +77,8 @@ class ID3Classifier(PrivateForestClassifier):
     asked at one node. Level shares are in proportion to what that number is where no attribute is
     asked twice, and add up to one. Stops, gains, pruning and labels read releases only.
 
+    The full proof is in docs/proofs/id3.md.
+
     Departures from the papers
     --------------------------
     The root's label counts and all sizes are sums of the released tables, not further questions. A

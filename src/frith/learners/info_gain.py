@@ -76,6 +76,8 @@ class InfoGainForestClassifier(PrivateForestClassifier):
     parts of `split_share`. The leaves of N trees have L1 and squared L2 sensitivity N. With delta,
     choices are Gumbel and leaves discrete Gaussian, and everything adds up in rho.
 
+    The full proof is in docs/proofs/info-gain.md.
+
     Departures
     ----------
     The claim's information gain, normalised by the node's size, has no small sensitivity; the mass

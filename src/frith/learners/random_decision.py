@@ -74,6 +74,8 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
     that no protected unit is in two batches; then each unit is touched by one release only, and the
     largest epsilon holds for all of them together.
 
+    The full proof is in docs/proofs/random-decision.md.
+
     Departures from the paper
     -------------------------
     The number of records is declared or paid for. Noise is integer. Numeric attributes are split

@@ -70,6 +70,8 @@ class SignalForestClassifier(PublicTreesClassifier):
     under 1 (eq. 10, on counts summed from the leaves) are emptied or cut off, the node of highest
     confidence on a path speaks for it (4.6), and the most confident tree decides (4.7).
 
+    The full proof is in docs/proofs/signal.md.
+
     Departures from the paper
     -------------------------
     The number of records is declared or paid for. A numeric attribute is split in two by a random

@@ -1,4 +1,7 @@
-"""A ledger as a learner sees it: one account, charged before the first record is read."""
+"""A ledger as a learner sees it: one account, charged before the first record is read.
+
+Reservations are made by servers only; see `book.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Forests: the release and what is derived from it, free; scores and updates, charged."""
+"""Forests: the release and what is derived from it, free; scores and updates, charged.
+
+A request to train one is about a table, and in `tables.py`.
+"""
 
 from __future__ import annotations
 
