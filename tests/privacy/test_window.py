@@ -99,3 +99,7 @@ def test_the_least_rho_can_be_spent_and_nothing_under_it():
     check_rho(least, Fraction(1), Fraction(1, 10**6))
     with pytest.raises(OutsideWindow, match="ask for a larger epsilon or delta"):
         check_rho(least * Fraction(999, 1000), Fraction(1), Fraction(1, 10**6))
+
+
+def test_noise_of_the_largest_scale_is_thousands_of_scales_from_the_ends_of_its_integers():
+    assert 2**62 / MAX_SCALE == 4096  # beyond them with a probability of exp(-4096)
