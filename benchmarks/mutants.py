@@ -43,7 +43,10 @@ SLOW = 3  # a mutant that takes so many times as long as none is one that loops:
 TESTS: dict[str, tuple[str, ...]] = {
     "privacy/exact.py": ("tests/privacy/test_exact.py",),
     "privacy/window.py": ("tests/privacy/test_window.py",),
-    "privacy/budget.py": ("tests/privacy/test_budget.py", "tests/curator/test_curator.py"),
+    "privacy/budget.py": (
+        "tests/privacy/test_budget.py", "tests/privacy/test_window.py",
+        "tests/curator/test_curator.py",
+    ),
     "privacy/composition.py": ("tests/privacy/test_budget.py",),
     "privacy/mechanisms.py": (
         "tests/privacy/test_mechanisms.py", "tests/privacy/test_sign_choice.py",

@@ -54,6 +54,8 @@ def test_what_was_stored_before_there_was_a_window_can_be_read():
     assert Budget.stored("1e-99").epsilon == Fraction("1e-99")
     with pytest.raises(ValueError, match="must be positive"):
         Budget.stored("0")
+    with pytest.raises(ValueError, match="at least 0"):
+        Budget.stored("1", "-0.5")
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
