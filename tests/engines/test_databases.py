@@ -1,5 +1,6 @@
 """What holds for a table in any database: the sums of the memory engine, and nothing but sums."""
 
+import re
 import threading
 import traceback
 from dataclasses import dataclass
@@ -151,7 +152,7 @@ def test_only_what_a_pass_needs_is_selected(store, monkeypatch):
     monkeypatch.setattr(engine, "read", lambda sql, until: asked.append(sql) or read(sql, until))
     engine.aggregate(RecordCount())
     (batch,) = engine.scan(["size"])
-    assert [sql.partition(" FROM ")[0].count("c") for sql in asked] == [1 + "SELECT".count("c")] * 2
+    assert [len(set(re.findall(r"\bc\d+", sql.rpartition(" FROM ")[0]))) for sql in asked] == [1, 1]
     assert batch.schema.names == ["size"]
 
 

@@ -418,6 +418,21 @@ def test_types_without_a_place_in_a_domain_are_named_at_the_door(spark, kind, na
         SparkEngine(frame, person_domain())
 
 
+def test_a_column_of_another_type_fails_at_the_first_pass(spark):
+    """Files behind a table may have types that their writer guessed from records."""
+
+    def frame(kind):
+        kinds = dict.fromkeys(("color", "round", "good"), "string") | {"size": kind}
+        return spark.createDataFrame([], ", ".join(f"{n} {k}" for n, k in kinds.items()))
+
+    types = SparkEngine(frame("double"), small_domain()).types
+    assert SparkEngine(frame("double"), small_domain(), types=types).aggregate(RecordCount()) == 0
+    for kind in ("date", "string"):
+        engine = SparkEngine(frame(kind), small_domain(), types=types)
+        with pytest.raises(SourceError, match="not of the types"):
+            engine.aggregate(RecordCount())
+
+
 def test_columns_are_found_by_their_exact_names(spark):
     """Spark itself ignores case, and reads dots and quotes as syntax."""
     names = ["a.b", "A.B", "x`y", "", "twice", "twice", "class"]

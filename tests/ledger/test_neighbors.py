@@ -147,6 +147,8 @@ def forget_neighbors(path):
             file.execute("UPDATE entry SET purpose = ?, hash = ? WHERE id = ?", values)
         file.execute("UPDATE ledger_head SET hash = ?", (previous,))
         file.execute("ALTER TABLE account DROP COLUMN neighbors")
+        for table in ("registered_table", "batch"):
+            file.execute(f"ALTER TABLE {table} DROP COLUMN types")
         file.execute("UPDATE frith_version SET version_num = '0002'")
     file.close()
 

@@ -68,7 +68,7 @@ def busy_day(house):
 def test_no_log_line_holds_a_secret(house, spoken, capfd):
     secrets = busy_day(house)
     text = spoken.getvalue() + "".join(capfd.readouterr())
-    assert "job failed" in text
+    assert "source quarantined" in text
     for secret in secrets:
         assert not is_inside(secret, text)
 

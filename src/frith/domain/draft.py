@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from frith.domain.domain import MAX_VALUES, Attribute, Categorical, Domain, Numeric, Person
-from frith.domain.encoding import Columns, _numbers, columns_of, distinct
+from frith.domain.encoding import CELL_BYTES, Columns, _numbers, columns_of, distinct
 from frith.errors import DataError, DomainError, PrivacyLeakWarning
 
 MISSING = "(missing)"
@@ -88,7 +88,7 @@ def _values(column: pa.ChunkedArray, name: str) -> Iterator[Any]:
 
 def _value(cell: Any) -> Any:
     if isinstance(cell, bytes):
-        return cell.decode(errors="replace")
+        return cell.decode(errors="replace") if len(cell) <= CELL_BYTES else None
     cell = float(cell) if isinstance(cell, Decimal) else cell
     return cell if cell is not None and math.isfinite(cell) else None
 

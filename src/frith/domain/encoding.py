@@ -30,6 +30,13 @@ from frith.errors import DataError
 Columns = Callable[[str], pa.ChunkedArray]
 """Returns a column by name, or raises `DataError` if the table lacks it."""
 
+CELL_BYTES = 2**20
+"""The longest text that is looked at: a longer cell is a value outside the domain, whatever it holds.
+
+Without a cap, the time that a pass takes would tell which table holds one enormous cell.
+"""
+_TOO_LONG = b"?" * (CELL_BYTES + 1)
+
 _SPACE = r"[ \t\n\v\f\r]*"
 _NUMBER = (
     rf"^{_SPACE}[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
@@ -124,7 +131,8 @@ def person_digests(
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """A 256-bit keyed digest of each record's person, and whether there is one.
 
-    Equal digests mean equal persons: a collision would take some 2^128 tries.
+    Equal digests mean equal persons: a collision would take some 2^128 tries. A text longer than
+    `CELL_BYTES` names nobody.
     """
     digests, known = [], []
     for chunk in column.chunks:
@@ -134,7 +142,7 @@ def person_digests(
         for i, value in enumerate(values.to_pylist()):
             # Hash the raw bytes: decoding invalid ones could merge two persons into one.
             name = value if isinstance(value, bytes) else (_text(value) or "").encode()
-            if name:
+            if 0 < len(name) <= CELL_BYTES:
                 digest = hashlib.blake2b(name, digest_size=32, key=key[:64])
                 table[i] = np.frombuffer(digest.digest(), dtype="<u8")
                 named[i] = True
@@ -256,10 +264,18 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
     if t.is_decimal(kind):  # exact, where a float would make two persons' long numbers one
         return array.cast(pa.decimal256(kind.precision, kind.scale))
     if t.is_string(kind) or t.is_binary(kind) or t.is_fixed_size_binary(kind):
-        return array.cast(pa.binary())
+        return _capped(array.cast(pa.binary()))
     if is_readable(kind):
-        return array.cast(pa.large_binary())
+        return _capped(array.cast(pa.large_binary()))
     raise DataError(unreadable(name, kind))
+
+
+def _capped(texts: pa.Array) -> pa.Array:
+    """Texts, with one that is too long in the place of every other that is."""
+    too_long = pc.greater(pc.binary_length(texts), CELL_BYTES)
+    if not pc.any(too_long).as_py():
+        return texts
+    return pc.if_else(too_long, pa.scalar(_TOO_LONG, texts.type), texts)
 
 
 def is_readable(kind: pa.DataType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from frith.engines.memory import MemoryEngine
 from frith.engines.postgres import PostgresEngine
 from frith.engines.spark import URLS as SPARK_URLS
 from frith.engines.spark import SparkEngine, is_frame, open_url
+from frith.engines.sql import USUAL, Timeouts
 from frith.engines.urls import is_url, scheme_of
 from frith.errors import DataError
 
@@ -23,6 +25,7 @@ __all__ = [
     "MemoryEngine",
     "PostgresEngine",
     "SparkEngine",
+    "Timeouts",
     "open_table",
 ]
 
@@ -34,6 +37,8 @@ def open_table(
     *,
     threads: int | None = None,
     newlines_in_cells: bool = False,
+    types: Mapping[str, str] | None = None,
+    timeouts: Timeouts = USUAL,
 ) -> Engine:
     """Open a DataFrame, an Arrow table, an array, or a path to Parquet, CSV or Feather files.
 
@@ -47,7 +52,10 @@ def open_table(
     Each line of a CSV file is one record. `newlines_in_cells=True` declares that quoted cells may
     hold newlines; then the guarantee assumes that all quotes of the file are balanced.
 
-    Names and types of the columns are checked here; no record is read before a curator asks.
+    Names and types of the columns are checked here; no record is read before a curator asks. With
+    `types`, the `types` of an engine that was opened earlier, columns must still be of those types:
+    where a catalogue declares them this is checked here, else at the first pass. `timeouts` say how
+    long a database is waited for.
     """
     if isinstance(source, Engine):
         return source
@@ -56,10 +64,11 @@ def open_table(
     if is_frame(source):
         return SparkEngine(source, domain, threads)
     if isinstance(source, str) and source.startswith(SPARK_URLS):
-        return open_url(source, domain, threads)
+        return open_url(source, domain, threads, types)
     if isinstance(source, str) and is_url(source):
         engines = {"duckdb": DuckDBEngine, "postgresql": PostgresEngine}
-        return engines[scheme_of(source)](source, domain, threads)
+        opened = engines[scheme_of(source)]
+        return opened(source, domain, threads, types=types, timeouts=timeouts)
     if isinstance(source, str | Path):
-        return FileEngine(source, domain, threads, newlines_in_cells=newlines_in_cells)
+        return FileEngine(source, domain, threads, newlines_in_cells=newlines_in_cells, types=types)
     return MemoryEngine(source, domain, y, threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -23,10 +23,15 @@ class Engine(ABC):
     """Exact sums over one table. Adds no noise and holds no budget.
 
     Sums are integers, so the answer is the same for any batching, number of threads and order of
-    records. `assumptions` are what the source needs to be true for a guarantee to hold.
+    records. `assumptions` are what the source needs to be true for a guarantee to hold; `types` are
+    the types of the declared columns, as opening found them, where the source states any.
+
+    Opening looks at names, types, footers and a CSV file's header line, all of them public, and
+    never at a record, a count or a statistic: a charge comes between opening and the first pass.
     """
 
     assumptions: tuple[str, ...] = ()
+    types: Mapping[str, str] = {}
 
     def __init__(self, domain: Domain, threads: int | None = None):
         self.domain = domain
@@ -65,6 +70,14 @@ class LocalEngine(Engine):
         with ThreadPoolExecutor(self.threads) as pool:
             workers = [pool.submit(work) for _ in range(self.threads)]
             return np.sum([w.result() for w in workers], axis=0, dtype=np.int64)
+
+
+OTHER_TYPES = "its columns are not of the types that it was registered with"
+
+
+def differ(found: Mapping[str, str], fixed: Mapping[str, str] | None) -> bool:
+    """Whether a column has another type than the one that was fixed for it."""
+    return fixed is not None and any(fixed.get(name) != kind for name, kind in found.items())
 
 
 def needed_attributes(kernel: Kernel) -> tuple[int, ...]:

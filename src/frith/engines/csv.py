@@ -18,12 +18,16 @@ import pyarrow as pa
 import pyarrow.csv
 
 from frith._jit import compiled
+from frith.domain.encoding import CELL_BYTES
 
 BLOCK = 2**24
-"""Bytes read at a time; a line may be this long. A longer one is lost."""
+"""Bytes read at a time. A line may be this long once its long cells are cut; a longer one is lost."""
 
 _HEADER = 2**20
 """Bytes in which a file's header has to end."""
+
+_STEP = 2**12
+"""Bytes of a header read at a time: opening a file goes no further than its first line."""
 
 _LARGEST = 8
 """Blocks that Arrow may get at once: a line and a block, of bytes that read as four each."""
@@ -114,15 +118,19 @@ class _Source:
 
     def _read(self, newlines_in_cells: bool) -> Iterator[bytes | bytearray]:
         yield _read_header(self._file, newlines_in_cells)
-        for lines in _whole_lines(self._file):
+        for lines in _whole_lines(self._file, newlines_in_cells):
             yield _as_utf8(lines if newlines_in_cells else _lose_open_lines(lines))
 
 
 def _read_header(file: BinaryIO, newlines_in_cells: bool) -> bytes:
     """The first line that is not blank, in UTF-8; `file` is left where the records begin."""
-    start = file.read(_HEADER)
-    found = _header(newlines_in_cells).match(start)
-    if found is None or found.end() == _HEADER:
+    start, found = b"", None
+    while (found is None or found.end() == len(start)) and (more := file.read(_STEP)):
+        start += more
+        if len(start) > _HEADER:
+            break
+        found = _header(newlines_in_cells).match(start)
+    if found is None or len(start) > _HEADER:
         raise pa.ArrowInvalid("the header has a quote that is not closed, or is too long")
     file.seek(found.end())
     return bytes(_as_utf8(found[1] + b"\n"))
@@ -137,16 +145,22 @@ def _header(newlines_in_cells: bool) -> re.Pattern[bytes]:
     return re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*" + names + rb"(?:\r\n|[\r\n]|\Z)")
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, many at a time; one that is longer than a block is lost."""
+def _whole_lines(file: BinaryIO, newlines_in_cells: bool) -> Iterator[bytes]:
+    """The lines of a file, many at a time; one that is longer than a block is lost.
+
+    Long cells of such a line are cut first, so that one cell does not lose its record. Where cells
+    may hold newlines, a line may begin within quotes, and is not cut.
+    """
+    cut = bytes if newlines_in_cells else _cut_cells
     begun = b""  # a line whose end was not read yet, or the part of it that shows it is too long
     for block in _blocks(file):
         first = _line_end.search(block)
         if first is None:
-            begun = (begun + block)[: BLOCK + 1]
+            begun = cut(begun + block)[: BLOCK + 1]
             continue
         start, end = first.start(), 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
-        yield _lose_long(begun + block[:start]) + block[start:end]
+        line = begun + block[:start]
+        yield _lose_long(cut(line) if len(line) > BLOCK else line) + block[start:end]
         begun = block[end:]
     if begun:
         yield _lose_long(begun) + b"\n"
@@ -165,6 +179,15 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 
 def _lose_long(line: bytes) -> bytes:
     return line if len(line) <= BLOCK else _LOST
+
+
+def _cut_cells(line: bytes) -> bytes:
+    """The beginning of a line with its cells cut to a byte more than is looked at.
+
+    What is cut goes on as the same cell of the same kind, so more of the line can be added.
+    """
+    kept = np.frombuffer(bytearray(line), dtype=np.uint8)
+    return kept[: _cut(kept, CELL_BYTES + 1)].tobytes()
 
 
 def _lose_open_lines(lines: bytes) -> bytes | bytearray:
@@ -223,3 +246,33 @@ def _end_of_quotes(data, i):  # type: ignore[no-untyped-def]
         if byte != _QUOTE or data[i + one] != _QUOTE:
             return i
         i += one + one
+
+
+@compiled
+def _cut(data, most):  # type: ignore[no-untyped-def]
+    """Keep at most `most` bytes of each cell's text, and its quotes; the number of bytes kept."""
+    kept = i = 0
+    while i < len(data):
+        size = 0
+        if data[i] == _QUOTE:
+            data[kept] = _QUOTE
+            kept, i = kept + 1, i + 1
+            while i < len(data):
+                width = 1
+                if data[i] == _QUOTE:
+                    if i + 1 == len(data) or data[i + 1] != _QUOTE:
+                        break
+                    width = 2  # of one quote of the text
+                if size < most:
+                    data[kept : kept + width] = data[i : i + width]
+                    kept += width
+                size, i = size + 1, i + width
+        while i < len(data) and data[i] != _COMMA:
+            if size < most or data[i] == _QUOTE:
+                data[kept] = data[i]
+                kept += 1
+            size, i = size + 1, i + 1
+        if i < len(data):
+            data[kept] = _COMMA
+            kept, i = kept + 1, i + 1
+    return kept

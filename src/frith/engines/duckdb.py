@@ -7,15 +7,25 @@ import glob
 import json
 import os
 import tempfile
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from frith.domain import Domain
-from frith.engines.sql import AGAIN, DatabaseEngine, Found, bare, quoted, row_by_row
+from frith.engines.sql import (
+    AGAIN,
+    USUAL,
+    DatabaseEngine,
+    Found,
+    Timeouts,
+    bare,
+    quoted,
+    row_by_row,
+)
 from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import Selection, duckdb_table
 from frith.errors import SourceError
@@ -39,9 +49,15 @@ class DuckDBEngine(DatabaseEngine):
     """
 
     def __init__(
-        self, url: str, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS
+        self,
+        url: str,
+        domain: Domain,
+        threads: int | None = None,
+        rows: int = BATCH_ROWS,
+        types: Mapping[str, str] | None = None,
+        timeouts: Timeouts = USUAL,
     ):
-        super().__init__(domain, threads, rows)
+        super().__init__(domain, threads, rows, types, timeouts)
         source = duckdb_table(url)
         file = _existing(source.files)
         self._named = f"{source.selection} of {file}" if file else str(source.selection)
@@ -52,6 +68,11 @@ class DuckDBEngine(DatabaseEngine):
             self._open(source.selection, file)
 
     def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
+        if self._timeouts.statement:
+            stop = threading.Timer(self._timeouts.statement, self._connection.interrupt)
+            stop.daemon = True
+            stop.start()
+            until.callback(stop.cancel)
         reader = self._connection.sql(sql).to_arrow_reader(self._rows)
         until.callback(reader.close)
         return reader

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from frith.domain import Categorical, Domain
 from frith.domain.encoding import is_readable, unreadable
 from frith.engines import csv
+from frith.engines.base import OTHER_TYPES, differ
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, SourceError
@@ -34,6 +35,9 @@ class FileEngine(StreamEngine):
     missing. Each line of a CSV file is a record, read by itself; one with a wrong number of cells
     or a quote that is not closed is not counted. With `newlines_in_cells` a quoted cell may go on
     over several lines, and the guarantee assumes that all quotes are balanced.
+
+    With `types`, those that an earlier opening found, a column of another type fails the first pass
+    and not the opening: whatever wrote the file may have taken its types from the records.
     """
 
     def __init__(
@@ -43,18 +47,24 @@ class FileEngine(StreamEngine):
         threads: int | None = None,
         rows: int = BATCH_ROWS,
         newlines_in_cells: bool = False,
+        types: Mapping[str, str] | None = None,
     ):
         super().__init__(domain, threads, rows)
         self._files, self._kind = list_files(path)
         self._pins = self._look()
         self._newlines = newlines_in_cells
-        for file in self._files:
-            _check_schema(file, self._kind, domain, newlines_in_cells)
+        found = [_types(file, self._kind, domain, newlines_in_cells) for file in self._files]
+        if types is None:
+            _check_readable(found)
+        self.types = {name: _spelled([kinds[name] for kinds in found]) for name in found[0]}
+        self._differs = differ(self.types, types)
         if self._kind == "csv":
             self.assumptions = (_assumption(newlines_in_cells),)
 
     def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """One pass over the raw records. Reader errors may quote a cell, so they are not shown."""
+        if self._differs:
+            raise SourceError(f"{_named(self._files)} cannot be read: {OTHER_TYPES}")
         self._check_pins()
         try:
             for file in self._files:
@@ -112,7 +122,7 @@ def list_files(path: str | Path) -> tuple[list[str], str]:
 
 def _files_at(place: Path) -> list[Path]:
     if not place.is_dir():
-        return [place]
+        return [place] if place.is_file() else []  # a pipe may never be written to
     return [f for f in place.rglob("*") if f.suffix.lower() in FORMATS and f.is_file()]
 
 
@@ -126,23 +136,36 @@ def _format_of(files: Sequence[str]) -> str:
     return formats.pop()
 
 
-def _check_schema(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> None:
-    """Names, types and footer are looked at before anything is asked or charged.
+def _types(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> dict[str, pa.DataType]:
+    """The types of the declared columns, by the file's footer or header line.
 
     Each file keeps its own types: one may hold text where another holds numbers.
     """
     try:
-        types = _schema(file, kind, newlines_in_cells)
+        schema = _schema(file, kind, newlines_in_cells)
     except (pa.ArrowException, OSError):
         raise SourceError(
             f"{file} is not a readable {kind} file; it may be cut off, or name a column twice"
         ) from None
+    found = {}
     for name in required_columns(domain):
-        places = types.get_all_field_indices(name)  # by bytes: other names may be no text
+        places = schema.get_all_field_indices(name)  # by bytes: other names may be no text
         if not places:
             raise DataError(f"{file} has no column {name!r}, which the domain declares")
-        if not is_readable(types.field(places[0]).type):
-            raise DataError(unreadable(name, types.field(places[0]).type))
+        found[name] = schema.field(places[0]).type
+    return found
+
+
+def _check_readable(files: Sequence[Mapping[str, pa.DataType]]) -> None:
+    for name, kind in (pair for types in files for pair in types.items()):
+        if not is_readable(kind):
+            raise DataError(unreadable(name, kind))
+
+
+def _spelled(kinds: Sequence[pa.DataType]) -> str:
+    """The types of one column in all files. How a file numbers a column's values is not among them."""
+    plain = (k.value_type if pa.types.is_dictionary(k) else k for k in kinds)
+    return " or ".join(sorted({str(kind) for kind in plain}))
 
 
 def _schema(file: str, kind: str, newlines_in_cells: bool) -> pa.Schema:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from frith.domain import Domain
-from frith.domain.encoding import is_readable
-from frith.engines.sql import DatabaseEngine, Found, bare, quoted, row_by_row
+from frith.domain.encoding import CELL_BYTES, is_readable
+from frith.engines.sql import USUAL, DatabaseEngine, Found, Timeouts, bare, quoted, row_by_row
 from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import PostgresTable, Selection, postgres_table
 from frith.errors import SourceError
@@ -25,6 +27,7 @@ _REASONS = {
     "No such file": "no server answers at this socket",
     "translate host name": "the host's name is not known",
     "does not exist": "there is no such user or database",
+    "timeout expired": "the server does not answer in time",
     "percent-encoded": "the URL is not percent-encoded as it should be",
 }
 """What libpq says, and what is shown of it: its own words may quote a part of the URL."""
@@ -43,16 +46,24 @@ class PostgresEngine(DatabaseEngine):
     """
 
     def __init__(
-        self, url: str, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS
+        self,
+        url: str,
+        domain: Domain,
+        threads: int | None = None,
+        rows: int = BATCH_ROWS,
+        types: Mapping[str, str] | None = None,
+        timeouts: Timeouts = USUAL,
     ):
-        super().__init__(domain, threads, rows)
+        super().__init__(domain, threads, rows, types, timeouts)
         source = postgres_table(url)
         self._named = f"{source.selection} of {source.database}"
-        self._connection = _connect(source)
+        self._connection = _connect(source, timeouts.connect)
         weakref.finalize(self, self._connection.close)
         with self.quietly(f"PostgreSQL cannot open {self._named}"):
+            self._wait_for(timeouts.connect)
             self._begin()
             self._open(source.selection)
+            self._wait_for(timeouts.statement)
 
     def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
         cursor = until.enter_context(self._connection.cursor())
@@ -76,6 +87,10 @@ class PostgresEngine(DatabaseEngine):
         with self.quietly(_ONE_SELECT), self._connection.cursor() as cursor:
             schema = cursor.adbc_execute_schema(f"SELECT * FROM {relation} AS t")
         self.select_from(relation, [Found(f.name, _kind(f), _form(f)) for f in schema])
+
+    def _wait_for(self, seconds: float) -> None:
+        """How long a statement may take from now on, waiting for locks included."""
+        self._run(f"SET statement_timeout = {math.ceil(1000 * seconds)}")
 
     def _begin(self) -> None:
         """Texts come in UTF-8, but for a database that does not know how its texts are written."""
@@ -118,14 +133,16 @@ class PostgresEngine(DatabaseEngine):
         return rows[0][0] if rows else None
 
 
-def _connect(source: PostgresTable) -> Any:
-    """A connection that begins no transaction by itself."""
+def _connect(source: PostgresTable, seconds: float) -> Any:
+    """A connection that begins no transaction by itself. Of an option that is said twice, the last counts."""
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
         raise ImportError(NEEDS_ADBC) from None
     try:
-        return dbapi.connect(source.uri, autocommit=True)
+        joined = "&" if "?" in source.uri else "?"
+        uri = f"{source.uri}{joined}connect_timeout={math.ceil(seconds)}"
+        return dbapi.connect(uri, autocommit=True)
     except Exception as error:  # noqa: BLE001 - of any class, and it may quote the password
         words = str(error)
     reason = next((shown for said, shown in _REASONS.items() if said in words), "")
@@ -142,10 +159,22 @@ def _kind(column: pa.Field) -> str:
 
 
 def _form(column: pa.Field) -> str | None:
-    """How to select a column; a char(n) loses its padding as it becomes text."""
+    """How to select a column; a char(n) loses its padding as it becomes text.
+
+    Of a text that is too long, as much is sent as shows that it is.
+    """
     kind = _kind(column)
     if kind == "numeric":
         return "trim_scale(nullif({}, 'NaN'))::text"
-    if kind == "uuid" or pa.types.is_string(column.type):  # also enumerations
+    if kind == "uuid":
         return "{}::text"
+    if pa.types.is_string(column.type):  # also enumerations
+        return _cut("{0}::text")
+    if kind == "bytea":
+        return _cut("{0}")
     return "{}" if kind in _AS_IT_IS and is_readable(column.type) else None
+
+
+def _cut(form: str) -> str:
+    start = f"substring({form} from 1 for {CELL_BYTES + 1})"
+    return f"CASE WHEN octet_length({form}) > {CELL_BYTES} THEN {start} ELSE {form} END"

@@ -29,7 +29,7 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from frith._version import __version__
 from frith.domain import Domain
 from frith.domain.encoding import Batch, columns_of, encode_records, unreadable
-from frith.engines.base import Engine, needed_attributes
+from frith.engines.base import OTHER_TYPES, Engine, differ, needed_attributes
 from frith.engines.memory import required_columns
 from frith.engines.persons import encode_with_persons, kept_records
 from frith.engines.sql import row_by_row
@@ -90,12 +90,24 @@ class SparkEngine(Engine):
     the executors' memory and on their disks. This is the only case in which records travel, and
     none reaches the driver.
 
+    With `types`, those that an earlier opening found, a column of another type fails the first pass
+    and not the opening: whatever wrote the files may have taken their types from the records.
+
     Workers run the Python that `PYSPARK_PYTHON` names, with this version of frith installed.
     """
 
-    def __init__(self, frame: DataFrame, domain: Domain, threads: int | None = None):
+    def __init__(
+        self,
+        frame: DataFrame,
+        domain: Domain,
+        threads: int | None = None,
+        types: Mapping[str, str] | None = None,
+    ):
         super().__init__(domain, threads)
-        self._places = _check_columns(frame, domain)
+        self._places = _check_columns(frame, domain, types is None)
+        fields = frame.schema.fields
+        self.types = {name: fields[i].dataType.simpleString() for name, i in self._places.items()}
+        self._differs = differ(self.types, types)
         # Own names: Spark's lookup ignores case and reads dots and quotes as syntax.
         self._frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
         self._session = frame.sparkSession
@@ -160,6 +172,8 @@ class SparkEngine(Engine):
 
     def _run(self, job: Callable[[], T]) -> T:
         """Have Spark do it. Its errors may quote a cell, so they are not shown."""
+        if self._differs:
+            raise SourceError(f"the Spark table cannot be read: {OTHER_TYPES}")
         self._check_pins()
         done = []
         with contextlib.suppress(Exception):  # a fault of the cluster, the plan or a file
@@ -186,7 +200,9 @@ class SparkEngine(Engine):
             )
 
 
-def open_url(url: str, domain: Domain, threads: int | None = None) -> SparkEngine:
+def open_url(
+    url: str, domain: Domain, threads: int | None = None, types: Mapping[str, str] | None = None
+) -> SparkEngine:
     """A table of the active Spark session, or of one started with Spark's own settings."""
     kind, place = url.removeprefix("spark+").split(":", 1)
     session = _start()
@@ -195,7 +211,7 @@ def open_url(url: str, domain: Domain, threads: int | None = None) -> SparkEngin
         frame.schema  # noqa: B018 - over Spark Connect, only this looks
     except Exception:  # noqa: BLE001 - whatever it is called, there is no such table
         raise SourceError(f"Spark finds no {kind} table at {place}") from None
-    return SparkEngine(frame, domain, threads)
+    return SparkEngine(frame, domain, threads, types)
 
 
 def _start() -> SparkSession:
@@ -357,7 +373,7 @@ def _bytes(cells: pa.Array) -> NDArray[np.uint8]:
 # -- at the door -------------------------------------------------------------------------------
 
 
-def _check_columns(frame: DataFrame, domain: Domain) -> dict[str, int]:
+def _check_columns(frame: DataFrame, domain: Domain, check_types: bool) -> dict[str, int]:
     """Where each declared column is; names and types only, no record."""
     from pyspark.sql import types as t
 
@@ -375,7 +391,7 @@ def _check_columns(frame: DataFrame, domain: Domain) -> dict[str, int]:
         if len(found) != 1:
             has = f"{len(found)} columns" if found else "no column"
             raise DataError(f"the Spark table has {has} {name!r}, which the domain declares")
-        if not isinstance(fields[found[0]].dataType, readable):
+        if check_types and not isinstance(fields[found[0]].dataType, readable):
             raise DataError(unreadable(name, fields[found[0]].dataType.simpleString()))
         places[name] = found[0]
     return places

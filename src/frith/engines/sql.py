@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.domain.encoding import unreadable
+from frith.engines.base import OTHER_TYPES, differ
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, FrithError, SourceError
@@ -21,6 +23,7 @@ from frith.kernels import Kernel
 
 AGAIN = "a new reading is a new fit and a new charge"
 _CELL_BYTES = 16  # roughly, of a raw cell
+_SHOWN = ("42", "55", "57")  # classes about names, rights and types; locks; cancelled statements
 
 
 class Found(NamedTuple):
@@ -31,6 +34,20 @@ class Found(NamedTuple):
     form: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds that a database is waited for; 0 waits for ever.
+
+    `connect` is for connecting and for each look at names and types, `statement` for one pass.
+    """
+
+    connect: float = 30
+    statement: float = 0
+
+
+USUAL = Timeouts()
+
+
 class DatabaseEngine(StreamEngine):
     """A table, a view or a query of a database.
 
@@ -38,10 +55,21 @@ class DatabaseEngine(StreamEngine):
     are selected by their place: a database may not tell `Age` from `age`, and a domain does. One
     pass runs at a time, and what a driver says when it fails is never shown, since it may quote a
     cell or a password. An engine that failed stays so: it does not connect again.
+
+    With `types`, those that an earlier opening found, a column of another type is refused: a
+    catalogue's types follow from what was declared, never from records.
     """
 
-    def __init__(self, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS):
+    def __init__(
+        self,
+        domain: Domain,
+        threads: int | None = None,
+        rows: int = BATCH_ROWS,
+        types: Mapping[str, str] | None = None,
+        timeouts: Timeouts = USUAL,
+    ):
         super().__init__(domain, threads, rows)
+        self._fixed_types, self._timeouts = types, timeouts
         self._named = ""
         self._from = ""
         self._forms: dict[str, str] = {}
@@ -83,6 +111,9 @@ class DatabaseEngine(StreamEngine):
             if form is None:
                 raise DataError(unreadable(name, kind))
             self._forms[name] = form.format(f"c{which[0]}")
+            self.types = {**self.types, name: kind}
+        if differ(self.types, self._fixed_types):
+            raise SourceError(f"{self._named} cannot be read: {OTHER_TYPES}")
         self._from = f"{relation} AS t({places})"
         forms = ", ".join(self._forms.values())
         refused = f"{self._named} cannot be read; this user may not have the right to"
@@ -99,10 +130,8 @@ class DatabaseEngine(StreamEngine):
             raise
         except Exception as error:  # noqa: BLE001 - of any class, and it may quote a cell
             self.close()
-            code = str(
-                getattr(error, "sqlstate", None)
-            )  # class 42 is about names, rights and types
-            raise SourceError(problem + f" (SQLSTATE {code})" * code.startswith("42")) from None
+            code = str(getattr(error, "sqlstate", None))
+            raise SourceError(problem + f" (SQLSTATE {code})" * code.startswith(_SHOWN)) from None
 
     def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         failed = f"reading {self._named} failed part-way and cannot be taken up again; {AGAIN}"

@@ -60,7 +60,10 @@ class BrowserSession(Base):
 
 
 class RegisteredTable(Base):
-    """A table that analysts may ask about: its source, its domain and its policy."""
+    """A table that analysts may ask about: its source, its domain and its policy.
+
+    `types` are those of its columns when it was registered, or None if nobody noted them.
+    """
 
     __tablename__ = "registered_table"
     name: Mapped[str] = mapped_column(primary_key=True)
@@ -71,6 +74,7 @@ class RegisteredTable(Base):
     version: Mapped[int]
     policy: Mapped[str]
     created: Mapped[str]
+    types: Mapped[str | None]
 
 
 class Batch(Base):
@@ -82,6 +86,7 @@ class Batch(Base):
     source: Mapped[str]
     disjoint: Mapped[bool]
     created: Mapped[str]
+    types: Mapped[str | None]
 
 
 class Grant(Base):

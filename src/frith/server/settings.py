@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from frith.engines import Timeouts
 from frith.errors import FormatError, SourceError
 
 PREFIX = "FRITH_"
@@ -52,6 +53,10 @@ class Settings(BaseModel):
     """Another worker takes over a running job after its worker was silent for this long."""
     deliver_every: Count = 0
     """Show results only at multiples of this many seconds after acceptance; 0 shows them at once."""
+    source_connect_seconds: Seconds = 10
+    """How long a database with records is waited for: to connect, and for each look at its columns."""
+    source_statement_seconds: Seconds = 3_600
+    """How long one pass over the records of a database may take; it is charged by then."""
     body_bytes: Count = 1_000_000
     body_seconds: Count = 20
     requests_per_second: Count = 200
@@ -71,6 +76,10 @@ class Settings(BaseModel):
     oidc_audience: str = ""
     oidc_jwks: str = ""
     """The URL of the issuer's keys; if empty, its discovery document names it."""
+
+    @property
+    def source_timeouts(self) -> Timeouts:
+        return Timeouts(self.source_connect_seconds, self.source_statement_seconds)
 
     @property
     def cookies_need_tls(self) -> bool:

@@ -78,8 +78,7 @@ def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInf
 def raise_version(table: str, caller: Called) -> d.TableInfo:
     """State that the records have changed: repeated requests are new ones. For curators."""
     caller.must_be_curator()
-    with caller.write() as session:
-        tables.raise_version(session, table)
+    tables.raise_version(caller.context, table)
     return get_table(table, caller)
 
 

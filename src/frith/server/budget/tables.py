@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -19,12 +20,13 @@ from frith.client.documents import BatchRequest, TableRequest
 from frith.client.documents import Grant as GrantDocument
 from frith.client.kinds import ProblemCode
 from frith.domain import Domain
-from frith.engines import Engine, open_table
+from frith.engines import Engine, Timeouts, open_table
 from frith.engines.sql import ONE_RECORD
-from frith.errors import DomainError, FormatError, FrithError
+from frith.errors import DomainError, FormatError, FrithError, SourceError
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import open_accounts, set_budgets
 from frith.server.budget.policies import Policy, read_policy
+from frith.server.budget.source_checks import in_time
 from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, no_table
@@ -56,19 +58,19 @@ def register(
     *,
     title: str = "",
     signed: bool = False,
-    checked: bool = False,
+    types: Mapping[str, str] | None = None,
 ) -> RegisteredTable:
     """Register a source with its reviewed domain, and open its account. Reads no record.
 
     With `signed` the curator states that each row of a query or a view depends on one protected
-    record alone; a plain table or file needs no statement. `checked` means that `check_source` ran
-    before this transaction: a source that does not answer would block every writer.
+    record alone; a plain table or file needs no statement. `types` is what `check_source` said before
+    this transaction: a source that does not answer would block every writer.
     """
     check_name("table", name)
     if session.get(RegisteredTable, name) is not None:
         raise conflict(f"there is already a table {name!r}; raise its version instead")
-    if not checked:
-        check_source(source, domain, signed)
+    if types is None:
+        types = check_source(context, source, domain, signed)
     policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
     table = RegisteredTable(
         name=name,
@@ -79,6 +81,7 @@ def register(
         version=1,
         policy=json.dumps(policy.to_json()),
         created=context.now(),
+        types=json.dumps(dict(types)),
     )
     session.add(table)
     session.flush()
@@ -89,16 +92,27 @@ def register(
 def register_request(context: Context, request: TableRequest) -> None:
     """Register what a curator asks for; its source is opened before the transaction."""
     domain, policy = read_domain(request.domain), read_policy(request.policy)
-    check_source(request.source, domain, request.signed)
+    types = _check_in_time(context, request.source, domain, request.signed)
     with context.database.write() as session:
         register(
             context, session, request.name, request.source, domain, policy,
-            title=request.title, signed=request.signed, checked=True,
+            title=request.title, signed=request.signed, types=types,
         )  # fmt: skip
 
 
-def check_source(source: str, domain: Domain, signed: bool) -> None:
-    """Check the names and types of the columns, and that the curator signed if the source needs it."""
+def _check_in_time(
+    context: Context, source: str, domain: Domain, signed: bool
+) -> Mapping[str, str]:
+    """`check_source` with a deadline: one wait to connect, and one to look."""
+    seconds = 2 * context.settings.source_connect_seconds
+    return in_time(lambda: check_source(context, source, domain, signed), seconds)
+
+
+def check_source(context: Context, source: str, domain: Domain, signed: bool) -> Mapping[str, str]:
+    """The types of the columns, after their names and types were checked.
+
+    Refuses a source that needs the curator's signature and has none.
+    """
     if domain.learned:
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
@@ -110,17 +124,23 @@ def check_source(source: str, domain: Domain, signed: bool) -> None:
             "server's environment and write ${NAME} in its place",
         )
     try:
-        engine = open_source(source, domain)
+        engine = open_source(source, domain, context.settings.source_timeouts)
     except FrithError as error:
-        raise invalid(_with_names(str(error), source)) from None
+        raise invalid(str(error)) from None
     rows = [a for a in engine.assumptions if ONE_RECORD in a]
     getattr(engine, "close", lambda: None)()
     if rows and not signed:
         raise invalid(f"sign that {rows[0]}: this source is not a plain table")
+    return engine.types
 
 
-def open_source(source: str, domain: Domain) -> Engine:
-    """Open a source; `${NAME}` is read from the environment, so that no password is stored."""
+def open_source(
+    source: str, domain: Domain, timeouts: Timeouts, types: Mapping[str, str] | None = None
+) -> Engine:
+    """Open a source; `${NAME}` is read from the environment, so that no password is stored.
+
+    An error says why, without what a variable holds.
+    """
 
     def value(match: re.Match[str]) -> str:
         if match[1].startswith(PREFIX):
@@ -129,7 +149,10 @@ def open_source(source: str, domain: Domain) -> Engine:
             raise FormatError(f"the source names the variable {match[1]}, which is not set here")
         return os.environ[match[1]]
 
-    return open_table(_VARIABLE.sub(value, source), domain)
+    try:
+        return open_table(_VARIABLE.sub(value, source), domain, types=types, timeouts=timeouts)
+    except FrithError as error:
+        raise SourceError(_with_names(str(error), source)) from None
 
 
 def _with_names(message: str, source: str) -> str:
@@ -171,11 +194,18 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
     set_budgets(context, session, view, caps, list_disjoint(session, name))
 
 
-def raise_version(session: Session, name: str) -> int:
-    """State that the records have changed: a repeated request is now a new one. Budgets stay."""
-    table = get_table(session, name)
-    table.version += 1
-    return table.version
+def raise_version(context: Context, name: str) -> int:
+    """State that the records have changed: a repeated request is now a new one. Budgets stay.
+
+    The types of the columns are noted again.
+    """
+    with context.database.read() as session:
+        found = get_table(session, name)
+    types = _check_in_time(context, found.source, domain_of(found), found.signed)
+    with context.database.write() as session:
+        table = get_table(session, name)
+        table.version, table.types = table.version + 1, json.dumps(dict(types))
+        return table.version
 
 
 def add_batch(
@@ -186,19 +216,22 @@ def add_batch(
     source: str,
     *,
     disjoint: bool,
-    checked: bool = False,
+    types: Mapping[str, str] | None = None,
 ) -> Batch:
     """Add further records. `disjoint` declares that none of their people is in the table or another batch.
 
-    `checked` means the same as for `register`.
+    `types` means the same as for `register`.
     """
     found = get_table(session, table)
     check_name("batch", name)
     if session.get(Batch, (table, name)) is not None:
         raise conflict(f"the table already has a batch {name!r}")
-    if not checked:
-        check_source(source, domain_of(found), found.signed)
-    batch = Batch(table=table, name=name, source=source, disjoint=disjoint, created=context.now())
+    if types is None:
+        types = check_source(context, source, domain_of(found), found.signed)
+    batch = Batch(
+        table=table, name=name, source=source, disjoint=disjoint,
+        created=context.now(), types=json.dumps(dict(types)),
+    )  # fmt: skip
     session.add(batch)
     session.flush()
     return batch
@@ -208,11 +241,11 @@ def add_batch_request(context: Context, table: str, request: BatchRequest) -> No
     """Add the batch that a curator asks for; its source is opened before the transaction."""
     with context.database.read() as session:
         found = get_table(session, table)
-    check_source(request.source, domain_of(found), found.signed)
+    types = _check_in_time(context, request.source, domain_of(found), found.signed)
     with context.database.write() as session:
         add_batch(
             context, session, table, request.name, request.source,
-            disjoint=request.disjoint, checked=True,
+            disjoint=request.disjoint, types=types,
         )  # fmt: skip
 
 

@@ -2,15 +2,16 @@
 
     queued -> running -> done | failed        queued -> cancelled
 
-Starting turns the reservation into a charge, in the transaction that makes the job running and
-before a record is read. Cancelling returns a reservation, never a charge.
+Starting turns the reservation into a charge, in the transaction that makes the job running: after
+its source was opened, and before a record is read. A job whose source cannot be opened goes back to
+the queue. Cancelling returns a reservation, never a charge.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import func, or_, select
@@ -28,16 +29,22 @@ from frith.server.schema import Job, Journal, Member, Release
 
 MAX_ATTEMPTS = 5
 
+Reads = tuple[str, bool]
+"""What a job reads: a table, and whether one of its batches."""
+
 
 class Lost(Exception):
     """Another worker has taken the job over, or it was cancelled."""
 
 
-def take(context: Context, session: Session, worker: str) -> Job | None:
+def take(
+    context: Context, session: Session, worker: str, avoided: Iterable[Reads] = ()
+) -> Job | None:
     """Lease a job that no worker has; first one whose worker fell silent.
 
     Otherwise dry runs come last, then members with the fewest running jobs come first, then the
-    oldest job. A member has at most `running_per_member` running jobs.
+    oldest job. A member has at most `running_per_member` running jobs. Jobs that read what is
+    `avoided` are left to other workers.
     """
     if _is_resting(context, session, worker):
         return None
@@ -53,6 +60,9 @@ def take(context: Context, session: Session, worker: str) -> Job | None:
         or_(Job.lease.is_(None), Job.lease < now),
         at_work < context.settings.running_per_member,
     )
+    for table, of_batch in avoided:
+        is_other = or_(Job.table != table, (Job.kind == JobKind.UPDATE) != of_batch)
+        query = query.where(or_(is_other, Job.kind == JobKind.DRY_RUN))
     order = (Job.state.desc(), Job.kind == JobKind.DRY_RUN, at_work, Job.created, Job.id)
     query = query.order_by(*order).limit(1)
     job = session.scalars(query.with_for_update(skip_locked=True, of=Job)).first()
@@ -61,7 +71,7 @@ def take(context: Context, session: Session, worker: str) -> Job | None:
     job.attempts += 1
     if job.attempts > MAX_ATTEMPTS:
         fail(context, session, job, FAILED)
-        return take(context, session, worker)
+        return take(context, session, worker, avoided)
     job.worker, job.lease = worker, context.now(seconds=context.settings.lease_seconds)
     return job
 
@@ -77,6 +87,15 @@ def _is_resting(context: Context, session: Session, worker: str) -> bool:
     )
     last = session.scalars(query.order_by(Job.finished.desc()).limit(1)).first()
     return last is not None and is_held_back(context, last)
+
+
+def put_back(context: Context, session: Session, job_id: str, worker: str) -> None:
+    """Return a job whose source could not be opened to the queue, or fail it after its last attempt."""
+    job = mine(session, job_id, worker)
+    if job.attempts >= MAX_ATTEMPTS:
+        fail(context, session, job, FAILED)
+    else:
+        job.worker = job.lease = None
 
 
 def start(

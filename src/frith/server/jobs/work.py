@@ -1,8 +1,10 @@
-"""What a job does once it is charged: train, score, update or count, always through a curator."""
+"""What a job does: open its source; once charged, train, score, update or count, through a curator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -15,20 +17,24 @@ from frith.curator.confusion import Score, private_score
 from frith.domain import Domain
 from frith.domain.synthetic import synthetic_table
 from frith.engines import Engine, open_table
+from frith.errors import FrithError
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
 from frith.server.budget.tables import domain_of, get_table, open_source
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
-from frith.server.jobs.requests import TIMING, JobRequest, make_learner
+from frith.server.jobs.requests import ASSUMED, JobRequest, make_learner
 from frith.server.problems import invalid
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
 
-OpenCurator = Callable[[Engine, Any], Curator]
 _SYNTHETIC = 1_000  # records of a dry run
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
 R = TypeVar("R", Forest, Score)
+
+
+class Unopened(Exception):
+    """The source could not be opened; says why, to operators and in words without a secret."""
 
 
 class Work:
@@ -38,13 +44,14 @@ class Work:
         self.asked, self.seed, self._settings = JobRequest.read(job.body), job.seed, settings
         self.is_dry = self.asked.kind == JobKind.DRY_RUN
         table = get_table(session, job.table)
-        self.source, self.disjoint = table.source, False
+        self.source, self.types, self.disjoint = table.source, table.types, False
         self.earlier = self._earlier(session)
         self.forest = Forest.from_json(self.earlier["forest"]) if self.earlier else None
         if self.asked.kind == JobKind.UPDATE:
             batch = session.get(Batch, (job.table, self.asked.details["batch"]))
             assert batch is not None
-            self.source, self.disjoint = batch.source, batch.disjoint
+            self.source, self.types, self.disjoint = batch.source, batch.types, batch.disjoint
+        self.reads = (job.table, self.asked.kind == JobKind.UPDATE)
         self.domain = self._domain(domain_of(table))
 
     def _earlier(self, session: Session) -> dict[str, Any]:
@@ -59,35 +66,39 @@ class Work:
     def _domain(self, whole: Domain) -> Domain:
         return self.forest.domain if self.forest else whole.view(self.asked.details["columns"])
 
-    def open_table(self) -> Engine:
-        if self.is_dry:
-            records = synthetic_table(self.domain, _SYNTHETIC, np.random.default_rng(self.seed))
-            return open_table(records, self.domain)
-        return open_source(self.source, self.domain)
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Engine]:
+        """The source, pinned: its names, types and footers were looked at, and no record."""
+        engine = self._synthetic(_SYNTHETIC, self.seed) if self.is_dry else self._open()
+        try:
+            yield engine
+        finally:
+            getattr(engine, "close", lambda: None)()
+
+    def _open(self) -> Engine:
+        types = None if self.types is None else json.loads(self.types)
+        try:
+            return open_source(self.source, self.domain, self._settings.source_timeouts, types)
+        except Exception as error:  # noqa: BLE001 - of any class: nothing was charged yet
+            why = str(error) if isinstance(error, FrithError) else type(error).__name__
+            raise Unopened(why) from None
+
+    def _synthetic(self, records: int, seed: int, threads: int | None = None) -> Engine:
+        table = synthetic_table(self.domain, records, np.random.default_rng(seed))
+        return open_table(table, self.domain, threads=threads)
 
     def rehearse(self) -> None:
         """Run on a table without records, so that a request that cannot work is not charged.
 
         Everything used here is public, and the result is thrown away.
         """
-        empty = open_table(
-            synthetic_table(self.domain, 0, np.random.default_rng(0)), self.domain, threads=1
-        )
         try:
-            self._document(Curator(empty, self.asked.budget))
+            self.run(Curator(self._synthetic(0, 0, threads=1), self.asked.budget))
         except (ValueError, TypeError) as error:
             raise invalid(f"{error}; nothing was charged") from None
 
-    def run(self, open_curator: OpenCurator) -> dict[str, Any]:
+    def run(self, curator: Curator) -> dict[str, Any]:
         """The document to release."""
-        engine = self.open_table()
-        try:
-            curator = open_curator(engine, self.asked.budget)
-            return self._document(curator)
-        finally:
-            getattr(engine, "close", lambda: None)()
-
-    def _document(self, curator: Curator) -> dict[str, Any]:
         if self.asked.kind == JobKind.SCORE:
             assert self.forest is not None
             return {"score": _assuming(private_score(curator, self.forest)).to_json()}
@@ -113,5 +124,5 @@ class Work:
 
 
 def _assuming(release: R, *more: str) -> R:
-    """Add to the guarantee what it assumes: that timing reveals nothing, and anything else given."""
-    return replace(release, guarantee=release.guarantee.assuming(TIMING, *more))
+    """Add to the guarantee what every one of a server assumes, and anything else given."""
+    return replace(release, guarantee=release.guarantee.assuming(*ASSUMED, *more))

@@ -1,4 +1,4 @@
-"""A worker takes jobs one by one: it charges, trains and stores, in its own process."""
+"""A worker takes jobs one by one: it opens the source, charges, trains and stores, in its own process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ import structlog
 from frith.client.kinds import JobState
 from frith.curator import Curator, Progress
 from frith.engines import Engine
+from frith.errors import SourceError
 from frith.ledger.database import StoreError
 from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
 from frith.server.context import Context
 from frith.server.jobs import lifecycle
-from frith.server.jobs.work import Work
+from frith.server.jobs.work import Unopened, Work
 from frith.server.problems import FAILED, Problem
+from frith.server.run.quarantine import Quarantine
 
 log = structlog.get_logger("frith.worker")
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
@@ -39,6 +41,7 @@ class Worker:
     def __init__(self, context: Context, make_curator: MakeCurator = open_curator):
         self.context, self.name = context, context.new_secret(6)
         self._make_curator = make_curator
+        self._quarantine = Quarantine(context)
 
     def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
         """Work until `is_over`; a job that has begun is finished first."""
@@ -56,7 +59,7 @@ class Worker:
     def work_once(self) -> bool:
         """Do one job; False if there was none."""
         with self.context.database.write() as session:
-            job = lifecycle.take(self.context, session, self.name)
+            job = lifecycle.take(self.context, session, self.name, self._quarantine)
             job_id = None if job is None else job.id
         if job_id is None:
             return False
@@ -74,8 +77,12 @@ class Worker:
             raise
         except Problem as problem:
             self._fail(job_id, problem.message)
+        except Unopened:
+            with self.context.database.write() as session:
+                lifecycle.put_back(self.context, session, job_id, self.name)
         except Exception as error:  # noqa: BLE001 - one generic failure, whatever it was
-            log.error("job failed", job=job_id, error=type(error).__name__)
+            why = {"why": str(error)} if isinstance(error, SourceError) else {}
+            log.error("job failed", job=job_id, error=type(error).__name__, **why)
             self._fail(job_id, FAILED)
 
     def _work(self, job_id: str) -> Any:
@@ -85,15 +92,37 @@ class Worker:
             is_new = job.state == JobState.QUEUED
             repeats = job.release is not None
             work = Work(session, job, self.context.settings)
-        if is_new and not repeats:
+        if repeats:
+            self._start(job_id, work)
+            return None
+        if is_new:
             work.rehearse()
+        with self._opened(job_id, work) as engine:
+            stored = self._start(job_id, work)
+            log.info("job started", job=job_id, kind=work.asked.kind)
+            return work.run(self._curator(job_id, engine, work.asked.budget, stored))
+
+    @contextlib.contextmanager
+    def _opened(self, job_id: str, work: Work) -> Iterator[Engine]:
+        """The source of the job; one that cannot be opened is left alone for a while."""
+        with contextlib.ExitStack() as until:
+            try:
+                engine = until.enter_context(work.opened())
+            except Unopened as fault:
+                noted = self._quarantine.add(work.reads)
+                log.warning(
+                    "source quarantined by this worker", worker=self.name, job=job_id,
+                    table=work.reads[0], why=str(fault), **noted,
+                )  # fmt: skip
+                raise
+            self._quarantine.lift(work.reads)
+            yield engine
+
+    def _start(self, job_id: str, work: Work) -> list[Any]:
+        """Charge the job, and return what earlier attempts stored."""
         with self.context.database.write() as session:
             lifecycle.start(self.context, session, job_id, self.name, work.domain.names)
-            stored = lifecycle.answers(session, job_id)
-        if repeats:
-            return None
-        log.info("job started", job=job_id, kind=work.asked.kind)
-        return work.run(lambda engine, budget: self._curator(job_id, engine, budget, stored))
+            return lifecycle.answers(session, job_id)
 
     def _curator(
         self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]

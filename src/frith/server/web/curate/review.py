@@ -49,8 +49,7 @@ def set_policy(form: PostedForm, table: str, page: CuratorPage) -> Response:
 
 @router.post("/version")
 def raise_version(form: PostedForm, table: str, page: CuratorPage) -> Response:
-    with page.write() as session:
-        tables.raise_version(session, table)
+    tables.raise_version(page.context, table)
     return page.go("curate", "tables", table, done="version")
 
 
