@@ -1,4 +1,4 @@
-"""Where records live: engines give exact sums over one table, and nothing else."""
+"""Where records live: an engine computes exact sums over one table and does nothing else."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def open_table(
 ) -> Engine:
     """Open a DataFrame, an Arrow table, an array, or a path to Parquet, CSV or Feather files.
 
-    Tables of a Spark cluster are opened as a Spark DataFrame or by a name such as
+    Pass a table of a Spark cluster as a Spark DataFrame, or by a name such as
     "spark+parquet:/path", "spark+orc:/path" or "spark+table:name".
 
-    Tables of a database are opened by a URL: "duckdb:///file.db?table=name" or
+    Pass a table of a database by its URL: "duckdb:///file.db?table=name" or
     "postgresql://user:password@host/database?table=name", also with `schema=`, or with `query=`
     for a SELECT (see `frith.engines.urls`).
 
     Each line of a CSV file is one record. `newlines_in_cells=True` declares that quoted cells may
-    hold newlines; then the guarantee assumes that all quotes of the file are balanced.
+    hold newlines; the guarantee then assumes that all quotes in the file are balanced.
 
-    Names and types of the columns are checked here; no record is read before a curator asks. With
+    Checks the names and types of the columns. Reads no record before a curator asks. With
     `types`, the `types` of an engine that was opened earlier, columns must still be of those types:
     where a catalogue declares them this is checked here, else at the first pass. `timeouts` say how
     long a database is waited for.

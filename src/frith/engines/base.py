@@ -1,4 +1,4 @@
-"""What an engine is: exact sums over one table, on the curator's side."""
+"""The interface of an engine: exact sums over one table, on the curator's side."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Engine(ABC):
         """`kernel.add(batch, out)` over all batches; zeros of `kernel.shape` if there are none."""
 
     def derive(self, column: ColumnKernel) -> None:  # noqa: B027 - an engine may have no room
-        """Keep a derived column for later passes, where there is room; others recompute it."""
+        """Keep a derived column for later passes if there is room; other engines recompute it."""
 
 
 class LocalEngine(Engine):
@@ -81,6 +81,6 @@ def differ(found: Mapping[str, str], fixed: Mapping[str, str] | None) -> bool:
 
 
 def needed_attributes(kernel: Kernel) -> tuple[int, ...]:
-    """The attributes a pass has to encode, for the kernel and for the columns it derives."""
+    """The attributes that a pass must encode for the kernel and its derived columns."""
     derived = (a for column in kernel.derived for a in column.attributes)
     return tuple(sorted({*kernel.attributes, *derived}))

@@ -1,8 +1,8 @@
-"""CSV files, cut into records in one way everywhere: cells are text and never guessed at.
+"""CSV files, split into records the same way everywhere: cells are text, and no type is guessed.
 
 A line is a record and is read by itself, whatever it holds. A quote protects the commas of its
-line, never the line's end: where one stays open, that line is lost and the next is a record again.
-Else one quote in one record would swallow the records after it.
+line, never the line's end: if one stays open, that line is lost and the next is a record again.
+Otherwise one quote in one record would swallow the records after it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ BLOCK = 2**24
 """Bytes read at a time. A line may be this long once its long cells are cut; a longer one is lost."""
 
 _HEADER = 2**20
-"""Bytes in which a file's header has to end."""
+"""The header must end within this many bytes."""
 
 _STEP = 2**12
 """Bytes of a header read at a time: opening a file goes no further than its first line."""
 
 _LARGEST = 8
-"""Blocks that Arrow may get at once: a line and a block, of bytes that read as four each."""
+"""The most blocks that Arrow gets at once: a line and a block, each byte read as up to four."""
 
 Handler = Callable[[Any], str]
-"""Told of a row with a wrong number of cells; what it returns is pyarrow's business."""
+"""Called with each row that has a wrong number of cells; its result goes to pyarrow."""
 
 _LOST = b"?"
-"""What a lost line reads as: one cell, which is a wrong number of them."""
+"""What replaces a lost line: one cell, so that Arrow sees a wrong number of cells."""
 
 _COMMA, _QUOTE, _LF, _CR, _FILL = b',"\n\r?'
 
@@ -48,7 +48,7 @@ def skip(row: Any) -> str:
 
 
 def csv_names(file: str, newlines_in_cells: bool = False) -> list[str]:
-    """The columns of the first line, in order; a name may occur twice. No record is looked at."""
+    """The columns of the first line, in order; a name may occur twice. Reads no record."""
     with open(file, "rb") as opened:
         header = _read_header(opened, newlines_in_cells)
     with pyarrow.csv.open_csv(io.BytesIO(header)) as reader:
@@ -99,7 +99,7 @@ class _Source:
     """A file as Arrow gets it: the header, then whole lines that are UTF-8.
 
     Arrow decodes a row with a wrong number of cells before it asks whether to skip it, and stops
-    the pass where the row is no UTF-8. So a byte that is none reads as the text \\xNN.
+    the pass if the row is not UTF-8. So a byte that is not UTF-8 becomes the text \\xNN.
     """
 
     def __init__(self, file: BinaryIO, newlines_in_cells: bool = False):
@@ -146,7 +146,7 @@ def _header(newlines_in_cells: bool) -> re.Pattern[bytes]:
 
 
 def _whole_lines(file: BinaryIO, newlines_in_cells: bool) -> Iterator[bytes]:
-    """The lines of a file, many at a time; one that is longer than a block is lost.
+    """The lines of a file, many at a time; a line longer than a block is lost.
 
     Long cells of such a line are cut first, so that one cell does not lose its record. Where cells
     may hold newlines, a line may begin within quotes, and is not cut.
@@ -167,9 +167,9 @@ def _whole_lines(file: BinaryIO, newlines_in_cells: bool) -> Iterator[bytes]:
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The file's bytes. Where CR LF lies across two blocks, CR is the end of the line.
+    """The file's bytes. If CR LF straddles two blocks, CR ends the line.
 
-    Arrow takes a block for the end of the file if it holds nothing but the LF of such a pair.
+    Arrow mistakes a block that holds only the LF of such a pair for the end of the file.
     """
     after_cr = False
     while block := file.read(BLOCK):
@@ -191,7 +191,7 @@ def _cut_cells(line: bytes) -> bytes:
 
 
 def _lose_open_lines(lines: bytes) -> bytes | bytearray:
-    """`lines`, with those lost in which a quote is not closed. All of them have an end."""
+    """`lines`, with each line overwritten in which a quote stays open. Every line has an end."""
     if b'"' not in lines:
         return lines
     kept = bytearray(lines)
@@ -213,9 +213,9 @@ def _as_utf8(lines: bytes | bytearray) -> bytes | bytearray:
 def _fill_open_lines(data):  # type: ignore[no-untyped-def]
     """Overwrite every line in which a quote is not closed. Every line has an end.
 
-    Cells are told apart as Arrow's parser does it: a quote counts at the start of a cell, two
-    within quotes are one of its text, and what follows the closing one is text up to the comma.
-    Most bytes are greater than all that matter, and unsigned places need no check for a negative.
+    Splits cells as Arrow's parser does: a quote counts only at the start of a cell, two within
+    quotes stand for one, and what follows the closing quote is text up to the comma. Most bytes
+    are greater than every byte that matters, and unsigned indices need no check for negatives.
     """
     one = np.uint64(1)
     i = line = np.uint64(0)
@@ -236,7 +236,7 @@ def _fill_open_lines(data):  # type: ignore[no-untyped-def]
 
 @compiled
 def _end_of_quotes(data, i):  # type: ignore[no-untyped-def]
-    """Where the closing quote is, or the end of the line if there is none."""
+    """The index of the closing quote, or of the end of the line if there is none."""
     one = np.uint64(1)
     while True:
         byte = data[i]

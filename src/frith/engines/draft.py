@@ -22,7 +22,7 @@ REVIEW = (
 
 
 def draft_of_files(path: str | Path, label: str, person: str | None = None) -> Domain:
-    """A first draft, marked as learned from the records; the caller says what `REVIEW` says."""
+    """A first draft, marked as learned from the records; the caller must show `REVIEW`."""
     table = read_table(path)
     for role, name in (("label", label), ("person", person)):
         if name is not None and name not in table.column_names:
@@ -37,7 +37,7 @@ def draft_text(domain: Domain) -> str:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """A whole table with the types its files state, or that its CSV cells suggest."""
+    """A whole table, with the types that its files declare or its CSV cells suggest."""
     files, kind = list_files(path)
     if kind == "csv":
         return pa.concat_tables([_read_csv(f) for f in files], promote_options="permissive")

@@ -40,7 +40,7 @@ _AS_TEXT = {"hugeint", "uhugeint", "bignum"}  # by their digits: Arrow has no in
 
 
 class DuckDBEngine(DatabaseEngine):
-    """A table, a view or a query of a DuckDB file, opened for reading alone.
+    """A table, a view or a query of a DuckDB file, opened read-only.
 
     The file and every Parquet file that a query names are pinned when the engine is opened; a pass
     that finds one changed fails. DuckDB may open no other file, so a view that reads files is
@@ -109,7 +109,7 @@ class DuckDBEngine(DatabaseEngine):
         self.select_from(relation, [Found(name, str(kind), _form(kind)) for name, kind in found])
 
     def _named_in(self, query: str) -> list[str]:
-        """Pin the Parquet files that a query reads; what DuckDB has to be allowed for them.
+        """Pin the Parquet files that a query reads; return the paths that DuckDB may open.
 
         Parquet alone: DuckDB guesses the types of CSV and JSON from some records, and then fails
         on others.
@@ -122,10 +122,10 @@ class DuckDBEngine(DatabaseEngine):
         return [*names, *patterns, *files]
 
     def _attach(self, file: Path | None, allowed: list[str]) -> str:
-        """Open the file beside an empty database, close every other door, begin the transaction.
+        """Attach the file to an empty database, forbid all other access, begin the transaction.
 
-        A database of our own, and the file attached to it: another connection of this process to
-        the same file would share its settings.
+        The database is our own because another connection of this process to the same file
+        would share its settings.
         """
         run = self._connection.execute
         spill = tempfile.TemporaryDirectory(prefix="frith-")
@@ -156,7 +156,7 @@ class DuckDBEngine(DatabaseEngine):
                 [database, schema, table],
             ).fetchall()
             if not kinds:
-                raise SourceError(f"there is no {self._named}; names are taken letter by letter")
+                raise SourceError(f"there is no {self._named}; names must match letter by letter")
         if kinds[0][0] != "BASE TABLE":
             self.assumptions = row_by_row("view")
         return f"{quoted(schema)}.{quoted(table)}"
@@ -169,7 +169,7 @@ class DuckDBEngine(DatabaseEngine):
 
 
 def _connect() -> Any:
-    """An empty database that brings in nothing by itself: no extension, no variable of Python's."""
+    """An empty database that loads nothing by itself: no extension, no Python variable."""
     try:
         import duckdb
     except ImportError:
@@ -199,7 +199,7 @@ def _existing(files: tuple[Path, ...]) -> Path | None:
 
 
 def _tables(connection: Any, query: str) -> list[str]:
-    """The unqualified table names in a query, which has to be one SELECT."""
+    """The unqualified table names in a query, which must be one SELECT."""
     import duckdb
 
     kinds = [statement.type for statement in duckdb.extract_statements(query)]
@@ -224,7 +224,7 @@ def _form(kind: Any) -> str | None:
 
 
 def _look(files: list[Path]) -> list[tuple[int, int, int] | None]:
-    """Size, time and number of each file; None for one that is not there, such as a log."""
+    """Size, time and inode of each file; None for a missing file, such as a log."""
     return [
         (s.st_size, s.st_mtime_ns, s.st_ino) if (s := _stat(f)) is not None else None for f in files
     ]

@@ -28,13 +28,13 @@ FORMATS = {
 
 
 class FileEngine(StreamEngine):
-    """A file, a folder of files, or a pattern such as `part-*.parquet`; all of one format.
+    """A file, a folder of files, or a pattern such as `part-*.parquet`, all in one format.
 
     The list of files, their sizes and times are pinned when the engine is opened; a pass that
-    finds anything changed fails. CSV cells are read as text and never guessed at: an empty one is
-    missing. Each line of a CSV file is a record, read by itself; one with a wrong number of cells
-    or a quote that is not closed is not counted. With `newlines_in_cells` a quoted cell may go on
-    over several lines, and the guarantee assumes that all quotes are balanced.
+    finds anything changed fails. CSV cells are read as text; no type is guessed, and an empty
+    cell is missing. Each line of a CSV file is a record, read by itself; a line with a wrong number
+    of cells or an unclosed quote is not counted. With `newlines_in_cells` a quoted cell may span
+    several lines, and the guarantee assumes that all quotes are balanced.
 
     With `types`, those that an earlier opening found, a column of another type fails the first pass
     and not the opening: whatever wrote the file may have taken its types from the records.
@@ -107,7 +107,7 @@ class FileEngine(StreamEngine):
 def list_files(path: str | Path) -> tuple[list[str], str]:
     """The files at a path and their one format.
 
-    Names are absolute, so that none is taken for a URI and a change of folder changes nothing.
+    Names are absolute, so that none is read as a URI and a later chdir changes nothing.
     """
     try:
         exists = Path(path).exists()
@@ -169,7 +169,7 @@ def _spelled(kinds: Sequence[pa.DataType]) -> str:
 
 
 def _schema(file: str, kind: str, newlines_in_cells: bool) -> pa.Schema:
-    """Raises where a name occurs twice, even one that the domain leaves out."""
+    """Raise if a name occurs twice, even one that the domain leaves out."""
     if kind == "csv":
         names = csv.csv_names(file, newlines_in_cells)
         if len(set(names)) < len(names):
@@ -179,7 +179,7 @@ def _schema(file: str, kind: str, newlines_in_cells: bool) -> pa.Schema:
 
 
 def _assumption(newlines_in_cells: bool) -> str:
-    """What one person's record is in a CSV file."""
+    """What the guarantee assumes a record to be in a CSV file."""
     if newlines_in_cells:
         limit = f"{csv.BLOCK // 2**20} MB"
         return f"the CSV file's quotes are balanced and its rows under {limit}"
@@ -187,7 +187,7 @@ def _assumption(newlines_in_cells: bool) -> str:
 
 
 def _categorical_names(domain: Domain) -> list[str]:
-    """What Parquet reads as a dictionary of few values, if it is text."""
+    """The columns that Parquet reads as dictionaries of few values if they are text."""
     return [a.name for a in (*domain.attributes, domain.label) if isinstance(a, Categorical)]
 
 

@@ -24,7 +24,7 @@ class MemoryEngine(LocalEngine):
     """A DataFrame, an Arrow table, or an array whose columns follow the domain.
 
     Labels come from `y`, or from the table's own label column. Nothing is encoded before the first
-    question, and only what the domain names is ever looked at.
+    question, and only the columns that the domain names are ever read.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
 
 
 def _check_columns(table: Any, y: Any, domain: Domain) -> None:
-    """Names and types, which are public, seen on none of the rows."""
+    """Check names and types, which are public, without reading a row."""
     nothing = table.iloc[:0] if hasattr(table, "iloc") else table[:0]
     columns = _with_labels(nothing, None if y is None else [], domain)
     for name in required_columns(domain):
@@ -98,7 +98,7 @@ def _check_columns(table: Any, y: Any, domain: Domain) -> None:
 
 
 def _flat(y: Any) -> Any:
-    """One label a record, also from a column vector or a one-column frame."""
+    """One label per record; accepts a column vector or a one-column frame."""
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         return y.iloc[:, 0] if hasattr(y, "iloc") else np.asarray(y)[:, 0]
     return y

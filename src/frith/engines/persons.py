@@ -1,9 +1,9 @@
-"""At most m records of each person, chosen by what the records are and not by where they stand.
+"""At most m records of each person, chosen by their content and not by their position.
 
 Each person keeps the m records with the smallest keyed hash of (person, encoded record), so what
 one person keeps depends on that person's records alone: removing a person removes at most m
 records and changes nothing else. (The first m in file order would not do: order is not a property
-of a person's records.) Equal hashes are told apart by the codes; equal records are the same.
+of a person's records.) Codes break ties between equal hashes; equal records are interchangeable.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def kept_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> N
 
 
 def _key(domain: Domain) -> bytes:
-    """Fixed for a table: any engine that opens it with this domain keeps the same records."""
+    """Depends on the domain alone, so that every engine keeps the same records."""
     return bytes.fromhex(domain.fingerprint)
 
 

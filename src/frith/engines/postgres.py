@@ -28,18 +28,18 @@ _REASONS = {
     "translate host name": "the host's name is not known",
     "does not exist": "there is no such user or database",
     "timeout expired": "the server does not answer in time",
-    "percent-encoded": "the URL is not percent-encoded as it should be",
+    "percent-encoded": "the URL is not percent-encoded correctly",
 }
-"""What libpq says, and what is shown of it: its own words may quote a part of the URL."""
+"""What libpq says, and what we show instead: its own words may quote part of the URL."""
 
 
 class PostgresEngine(DatabaseEngine):
     """A table, a view or a query of a PostgreSQL database.
 
     All passes are in one REPEATABLE READ, READ ONLY transaction, which begins when the engine is
-    opened and ends when it is closed or forgotten: whatever others write meanwhile is not seen. If
-    the connection is cut the fit fails; there is no second connection, which would see another
-    state of the table. While the engine is open, nobody can alter or drop the table.
+    opened and ends when it is closed or forgotten, so it sees nothing that others write meanwhile.
+    If the connection is cut, the fit fails: a second connection would see another state of the
+    table. While the engine is open, nobody can alter or drop the table.
 
     Numbers of type `numeric` come as text, by their digits: PostgreSQL's own conversion to a float
     fails on a number that is too long, and two persons' long numbers may be one float.
@@ -93,7 +93,7 @@ class PostgresEngine(DatabaseEngine):
         self._run(f"SET statement_timeout = {math.ceil(1000 * seconds)}")
 
     def _begin(self) -> None:
-        """Texts come in UTF-8, but for a database that does not know how its texts are written."""
+        """Read texts as UTF-8, except from a database that does not know its own encoding."""
         encoding = self._ask("SELECT current_setting('server_encoding')")
         self._run(f"SET client_encoding TO '{'SQL_ASCII' if encoding == 'SQL_ASCII' else 'UTF8'}'")
         if encoding not in ("UTF8", "SQL_ASCII", "LATIN1"):
@@ -107,15 +107,15 @@ class PostgresEngine(DatabaseEngine):
         with self.quietly(f"{self._named} cannot be looked up"):
             kind = self._ask("SELECT relkind::text FROM pg_class WHERE oid = to_regclass($1)", name)
             if kind not in ("r", "p", "v", "m", "f"):
-                raise SourceError(f"there is no {self._named}; names are taken letter by letter")
+                raise SourceError(f"there is no {self._named}; names must match letter by letter")
         if kind not in ("r", "p"):
             self.assumptions += row_by_row("view")
         return name
 
     def _subquery(self, query: str) -> str:
-        """The query in brackets, after the server found it one statement without them.
+        """The query in parentheses, after the server parsed it as one statement without them.
 
-        In brackets it can only be a SELECT, and the transaction lets it change nothing.
+        In parentheses it can only be a SELECT, and the transaction lets it change nothing.
         """
         with self.quietly(_ONE_SELECT), self._connection.cursor() as cursor:
             cursor.adbc_prepare(query)
@@ -126,7 +126,7 @@ class PostgresEngine(DatabaseEngine):
             cursor.execute(sql)
 
     def _ask(self, sql: str, *values: str) -> Any:
-        """The one cell of the first row, None if there is no row."""
+        """The only cell of the first row; None if there is no row."""
         with self._connection.cursor() as cursor:
             cursor.execute(sql, values or None)
             rows = cursor.fetchall()
@@ -134,7 +134,7 @@ class PostgresEngine(DatabaseEngine):
 
 
 def _connect(source: PostgresTable, seconds: float) -> Any:
-    """A connection that begins no transaction by itself. Of an option that is said twice, the last counts."""
+    """A connection in autocommit mode: it begins no transaction by itself. Of an option that is said twice, the last counts."""
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:

@@ -2,8 +2,8 @@
 
 A pass is one job of map and reduce. Each map task encodes the Arrow batches of its partition, lets
 the kernel count them into one array, and sends that array on in slices; each reduce task adds up
-the slices it is sent; the driver adds up what is left. Noise is the curator's: it is drawn once,
-from the whole sum, on the driver.
+the slices it is sent; the driver adds up what is left. The curator draws the noise once, for the
+whole sum, on the driver.
 
 No record counts twice and none is lost, whatever fails on the way:
 
@@ -12,8 +12,8 @@ No record counts twice and none is lost, whatever fails on the way:
   successful attempt for every partition of a stage, also of those written before a failure.
 - When an executor is lost with the output of tasks that had succeeded, Spark runs those again.
   They give the same sums, because a partition gives the same rows: files are pinned, and what
-  else the plan does is an assumption. (Rows that depend on `rand()`, on an unordered `limit` or on
-  a source that moves are the caller's to write down first.)
+  else the plan does is an assumption. (If rows depend on `rand()`, on an unordered `limit` or on
+  a source that changes, save them to a table first.)
 - Slices go to reducers by their own number and that of their partition, which repeat with it;
   and the total does not depend on where a slice was added, since integers add up in any order.
 - A partition without counted records sends nothing, and a table without any gives zeros.
@@ -55,10 +55,10 @@ NEEDS_SPARK = "reading a Spark table needs pyspark: pip install 'frith[spark]'"
 URLS = ("spark+parquet:", "spark+orc:", "spark+table:")
 
 SLICE_CELLS = 2**15
-"""The cells of a slice, in which sums travel: 256 KB."""
+"""The number of cells in a slice of sums: 256 KB."""
 _WAYS = 64  # the most reducers among which the slices of small sums are divided
 PERSON_ROWS = 2**18
-"""The rows of the table, on average, whose records one task bounds."""
+"""How many rows of the table one task bounds, on average."""
 _BLOCK_BYTES = 2**20  # of encoded records in one cell of a bounded copy
 _GATHERED_ROWS = 65_536  # Spark's batches of 10,000 rows are joined before they are encoded
 
@@ -137,7 +137,7 @@ class SparkEngine(Engine):
         return out
 
     def _map(self, frame: DataFrame, work: Work, schema: str) -> DataFrame:
-        """The rows that `work` makes of each partition of `frame`; nothing runs yet."""
+        """The rows that `work` makes from each partition of `frame`; lazy, so nothing runs yet."""
         return frame.mapInArrow(work, schema)
 
     def _source(self, attributes: tuple[int, ...]) -> tuple[DataFrame, Callable[..., Batch]]:
@@ -171,7 +171,7 @@ class SparkEngine(Engine):
         return copy
 
     def _run(self, job: Callable[[], T]) -> T:
-        """Have Spark do it. Its errors may quote a cell, so they are not shown."""
+        """Run a Spark job. Its errors may quote a cell, so they are not shown."""
         if self._differs:
             raise SourceError(f"the Spark table cannot be read: {OTHER_TYPES}")
         self._check_pins()
@@ -224,12 +224,12 @@ def _start() -> SparkSession:
         return SparkSession.builder.getOrCreate()
     except Exception:  # noqa: BLE001 - no Java, no cluster, settings that contradict each other
         raise SourceError(
-            "Spark does not start; it needs Java 17 or later, and a cluster that answers"
+            "Spark does not start; install Java 17 or later, and check that the cluster answers"
         ) from None
 
 
 def is_frame(source: object) -> bool:
-    """Whether it is a Spark DataFrame, told without loading Spark."""
+    """Whether `table` is a Spark DataFrame; does not import Spark."""
     names = [(kind.__module__, kind.__name__) for kind in type(source).__mro__]
     return any(m.startswith("pyspark.sql") and n == "DataFrame" for m, n in names)
 
@@ -240,7 +240,7 @@ def is_frame(source: object) -> bool:
 def count_partition(
     batches: Batches, kernel: Kernel, records: Callable[..., Batch], ways: int
 ) -> Batches:
-    """Map: the sums over one partition, in slices, those without a count left out."""
+    """Map: the sums over one partition, in slices; slices of zeros are left out."""
     from pyspark import TaskContext
 
     out = np.zeros(kernel.shape, dtype=np.int64)
@@ -331,7 +331,7 @@ def _packed(batch: Batch) -> NDArray[np.uint8]:
 
 
 def _gathered(batches: Batches) -> Iterator[pa.Table]:
-    """Batches joined into larger ones, since each costs some time of its own."""
+    """Join batches into larger ones, since each batch has a fixed cost."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
@@ -378,7 +378,7 @@ def _check_columns(frame: DataFrame, domain: Domain, check_types: bool) -> dict[
     from pyspark.sql import types as t
 
     if frame.isStreaming:
-        raise DataError("a streaming table has no end; write it down and open that")
+        raise DataError("a streaming table never ends; save it to a table and open that")
     readable = (
         t.StringType, t.CharType, t.VarcharType, t.BinaryType, t.BooleanType, t.ByteType,
         t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
@@ -401,7 +401,7 @@ _checked: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 
 def _check_workers(session: SparkSession) -> None:
-    """Once a session, before anything is charged: workers have this frith."""
+    """Check once a session, before anything is charged, that workers have this frith."""
     if session in _checked:
         return
     if not _is_remote(session) and "PYSPARK_PYTHON" not in os.environ:
@@ -453,7 +453,7 @@ def _stat(uri: str) -> tuple[Any, ...]:
 
 
 def _list_remote(session: SparkSession, files: list[str]) -> list[tuple[Any, ...]]:
-    """Sizes and times as Spark sees them, without reading what is in the files."""
+    """Sizes and times as Spark sees them; reads no file's content."""
     if not files:
         return []
     reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")

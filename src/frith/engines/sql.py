@@ -1,4 +1,4 @@
-"""What engines of databases share: one connection, one transaction, one pass at a time."""
+"""What database engines share: one connection, one transaction, one pass at a time."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class DatabaseEngine(StreamEngine):
     """A table, a view or a query of a database.
 
     Everything is read in one transaction, from the look at the columns to the last pass. Columns
-    are selected by their place: a database may not tell `Age` from `age`, and a domain does. One
-    pass runs at a time, and what a driver says when it fails is never shown, since it may quote a
-    cell or a password. An engine that failed stays so: it does not connect again.
+    are selected by position: a database may not distinguish `Age` from `age`, but a domain does.
+    One pass runs at a time. A driver's own error is never shown, since it may quote a cell or a
+    password. An engine that failed stays failed: it does not connect again.
 
     With `types`, those that an earlier opening found, a column of another type is refused: a
     catalogue's types follow from what was declared, never from records.
@@ -100,7 +100,7 @@ class DatabaseEngine(StreamEngine):
         return rows * len(self._forms) * _CELL_BYTES
 
     def select_from(self, relation: str, found: Sequence[Found]) -> None:
-        """Settle what passes select; names and types are held to what the domain declares."""
+        """Fix what passes select; check names and types against the domain."""
         places = ", ".join(f"c{i}" for i in range(len(found)))
         for name in required_columns(self.domain):
             which = [i for i, column in enumerate(found) if column.name == name]
@@ -134,12 +134,12 @@ class DatabaseEngine(StreamEngine):
             raise SourceError(problem + f" (SQLSTATE {code})" * code.startswith(_SHOWN)) from None
 
     def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
-        failed = f"reading {self._named} failed part-way and cannot be taken up again; {AGAIN}"
+        failed = f"reading {self._named} failed part-way and cannot be resumed; {AGAIN}"
         with self.quietly(failed), self._start() as reading:
             yield from self.read(sql, reading)
 
     def _start(self) -> contextlib.ExitStack:
-        """Room for one reading; one that was given up half-way is ended first."""
+        """Begin a reading; end an earlier one that was abandoned half-way."""
         self._reading.close()
         self._reading = contextlib.ExitStack()
         return self._reading
@@ -149,7 +149,7 @@ ONE_RECORD = "depends on one protected record alone"
 
 
 def row_by_row(what: str) -> tuple[str, ...]:
-    """What has to be true of a query or a view, and is the curator's to know."""
+    """What must be true of a query or a view; only its curator can know it."""
     return (
         f"each row of the {what}'s result {ONE_RECORD}",
         f"no value of a record makes the {what} fail",
@@ -157,7 +157,7 @@ def row_by_row(what: str) -> tuple[str, ...]:
 
 
 def quoted(name: str) -> str:
-    """An identifier in SQL, whatever it holds."""
+    """A name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -1,4 +1,4 @@
-"""What engines share that read a table batch by batch and keep nothing but people's bounds."""
+"""What engines share that read a table batch by batch and keep only a copy bounded per person."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ BUCKET_BYTES = 2**26  # of raw records for each bucket of persons
 
 
 class StreamEngine(LocalEngine):
-    """Records that pass by as Arrow batches: each pass encodes what it needs and forgets it.
+    """Records streamed as Arrow batches: each pass encodes what it needs and discards it.
 
-    Where the domain names a person, the first pass makes an encoded copy bounded per person in
-    private temporary files, and every question reads that.
+    If the domain names a person, the first pass writes an encoded copy, bounded per person, to
+    private temporary files, and every question reads that copy.
     """
 
     def __init__(self, domain: Domain, threads: int | None = None, rows: int = BATCH_ROWS):
@@ -37,7 +37,7 @@ class StreamEngine(LocalEngine):
 
     @abstractmethod
     def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """One pass over the raw records, of the pinned source, without a cell in any error."""
+        """One pass over the raw records of the pinned source. No error quotes a cell."""
 
     @abstractmethod
     def raw_bytes(self) -> int:
@@ -54,7 +54,7 @@ class StreamEngine(LocalEngine):
             yield functools.partial(_encode, batch, self.domain, attributes)
 
     def _bound_persons(self) -> BoundedCopy:
-        """Deal records to buckets by person, then bound each bucket: one bucket is in memory."""
+        """Deal records into buckets by person, then bound each; one at a time is in memory."""
         copy = BoundedCopy(self.domain, 1 + self.raw_bytes() // BUCKET_BYTES)
         for raw in self.scan(list(required_columns(self.domain))):
             copy.deal(*encode_with_persons(columns_of(raw)[0], self.domain))

@@ -1,4 +1,4 @@
-"""How a table of a database is named: one URL with all that is needed to read it.
+"""How to name a table of a database: one URL with everything needed to read it.
 
     duckdb:///census.db?table=people                       a table or a view of a DuckDB file
     duckdb:///census.db?schema=s&table=people
@@ -6,9 +6,9 @@
     duckdb://?query=SELECT * FROM 'people.parquet'         Parquet files through DuckDB
     postgresql://user:password@host/census?table=people    and further options of libpq
 
-Names and queries are percent-encoded, at least each `%` and `&` in them; a `+` is a plus. Of all
-that a URL holds, errors show the names of the file, the table and the database and no more: in a
-URL that is mistyped a password may stand anywhere.
+Names and queries are percent-encoded, at least each `%` and `&` in them; a `+` is a plus. Errors
+show only the names of the file, the table and the database: in a mistyped URL the password may be
+anywhere.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DuckDBTable:
 
 @dataclass(frozen=True, slots=True)
 class PostgresTable:
-    """`uri` is what libpq is given, password and all; `database` is what may be shown."""
+    """`uri` is what libpq gets, password included; `database` is what errors may show."""
 
     uri: str = field(repr=False)
     database: str
@@ -61,7 +61,7 @@ class PostgresTable:
 
 
 def is_url(source: str) -> bool:
-    """Whether this is a URL, well-formed or not, and no path."""
+    """Whether this is a URL, well-formed or not, rather than a path."""
     return bool(_URL.match(source) or _NEARLY.match(source))
 
 
@@ -102,7 +102,7 @@ def postgres_table(url: str) -> PostgresTable:
 
 
 def _split(url: str, scheme: str) -> tuple[str, str]:
-    """What stands between the scheme and the question mark, and what follows it."""
+    """The part between the scheme and the question mark, and the part after it."""
     if scheme_of(url) != scheme:
         raise SourceError(f"expected a {scheme}:// URL")
     if "\0" in url or any("\ud800" <= c <= "\udfff" for c in url):
@@ -112,7 +112,7 @@ def _split(url: str, scheme: str) -> tuple[str, str]:
 
 
 def _selection(options: str) -> tuple[Selection, list[str]]:
-    """What is to be read, and the options that are the driver's, as they were written."""
+    """What to read, and the options for the driver as they were written."""
     ours: dict[str, str] = {}
     others = []
     for option in filter(None, options.split("&")):
@@ -133,7 +133,7 @@ def _selection(options: str) -> tuple[Selection, list[str]]:
 
 
 def _places(place: str) -> tuple[Path, ...]:
-    """Three slashes are read as both of what people mean by them: a relative or an absolute path."""
+    """Three slashes may mean a relative or an absolute path, so return both."""
     if place.strip("/").lower() == ":memory:":
         raise SourceError("a DuckDB database in memory holds no table yet; name a file")
     if not place.strip("/"):
