@@ -671,13 +671,29 @@ def test_guessing_tokens_is_slowed_down_while_a_token_that_was_right_goes_on(hou
     ]
     assert guesses == [401] * 20 + [429] * 10
     assert house.analyst.get("/v1/me").status_code == 200, "known from this address"
-    assert house.curator.get("/v1/me").status_code == 429, "right, but not known from here yet"
-    elsewhere = TestClient(house.app, HOST, client=("198.51.100.7", 1))
-    elsewhere.headers["authorization"] = f"Bearer {house.curator.token}"
-    assert elsewhere.get("/v1/me").status_code == 200
+    assert house.curator.get("/v1/me").status_code == 200, "right, though others guess from here"
     assert house.stranger().get("/health").status_code == 200
     form = {"token": "frith_0_0"}
     assert house.stranger().post("/sign-in", data=form).status_code == 429
+    right = house.stranger().post("/sign-in", data={"token": house.curator.token})
+    assert right.history[0].status_code == 303
+
+
+def test_guessing_at_one_token_stops_that_token_at_that_address_and_no_other(house):
+    assert house.analyst.get("/v1/me").status_code == 200
+    for person in (house.analyst, house.curator):
+        token = person.token.rsplit("_", 1)[0]
+        guesses = [
+            house.stranger(authorization=f"Bearer {token}_{n:064x}").get("/v1/me").status_code
+            for n in range(30)
+        ]
+        assert guesses[20:] == [429] * 10
+    assert house.analyst.get("/v1/me").status_code == 200, "known from this address"
+    assert house.curator.get("/v1/me").status_code == 429, "it may be the next guess"
+    elsewhere = TestClient(house.app, HOST, client=("198.51.100.7", 1))
+    elsewhere.headers["authorization"] = f"Bearer {house.curator.token}"
+    assert elsewhere.get("/v1/me").status_code == 200
+    assert said(house.add("bea").get("/v1/me"))["name"] == "bea"
 
 
 def test_guessing_at_the_sign_in_page_counts_as_well(house):

@@ -108,7 +108,7 @@ class Curating:
         return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
-        """Disable a member and revoke all their tokens at once."""
+        """Disable a member; all their tokens end at once, and so does what was made with them."""
         return self._set_disabled(member, True)
 
     def enable(self, member: str) -> Member:
@@ -124,12 +124,15 @@ class Curating:
         return Listing(map(Token.read, self._wire.get("members", member, "tokens")))
 
     def create_token(self, member: str, note: str = "", days: int | None = None) -> d.IssuedToken:
-        """Make a token; its text is in `.token`, only now. Analysts may make their own."""
+        """Make a token; its text is in `.token`, only now. Analysts may make their own.
+
+        It ends with your own token at the latest. Others get one from you only if they have none.
+        """
         body = d.TokenRequest.read({"note": note, "days": days})
         return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:
-        """Revoke a token at once. Analysts may revoke their own."""
+        """Revoke a token at once, and all that was made with it. Analysts may revoke their own."""
         self._wire.delete("tokens", token if isinstance(token, str) else token.id)
 
     def verify_ledger(self) -> Verification:

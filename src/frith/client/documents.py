@@ -265,6 +265,8 @@ class Token(Document):
     created: str
     expires: str
     revoked: str | None
+    parent: str | None = Field(default=None, description="What made it; it ends with that token.")
+    minter: str | None = Field(default=None, description="Who made it; null for the operator.")
 
     def __str__(self) -> str:
         state = f"revoked {self.revoked[:10]}" if self.revoked else f"until {self.expires[:10]}"

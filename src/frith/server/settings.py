@@ -47,6 +47,7 @@ class Settings(BaseModel):
     trusted_proxies: str = ""
     """Addresses, separated by commas, that are believed about where a request comes from."""
     token_days: Count = 90
+    """The longest that a token made by a member is valid."""
     session_hours: Count = 8
     lease_seconds: Seconds = 15
     """Another worker takes over a running job after its worker was silent for this long."""
@@ -57,7 +58,7 @@ class Settings(BaseModel):
     requests_per_second: Count = 200
     """The rate limit of one member."""
     failures_per_minute: Count = 20
-    """The rate limit of wrong tokens from one address."""
+    """The rate limit of wrong tokens from one address, and of guesses at one token from it."""
     queued_per_member: Count = 100
     running_per_member: Count = 4
     """Jobs of one member that run at the same time, over all workers."""
@@ -71,6 +72,8 @@ class Settings(BaseModel):
     oidc_audience: str = ""
     oidc_jwks: str = ""
     """The URL of the issuer's keys; if empty, its discovery document names it."""
+    tokens_from_oidc: Count = 0
+    """Days that a token made in a session of the issuer may be valid; 0 if none may be made."""
 
     @property
     def cookies_need_tls(self) -> bool:

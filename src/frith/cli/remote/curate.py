@@ -201,7 +201,7 @@ def create_token(
 @tokens.command("list")
 def list_tokens(ctx: typer.Context, name: Who, json: AsJson = False) -> None:
     """List a member's tokens, without their secrets."""
-    columns = ("id", "member", "note", "created", "expires", "revoked")
+    columns = ("id", "member", "note", "created", "expires", "revoked", "minter", "parent")
     found = connect(ctx).tokens(name)
     rows: list[Any] = [tuple(getattr(t, column) or "" for column in columns) for t in found]
     print_rows(columns, rows, json)
@@ -212,7 +212,7 @@ def revoke_token(
     ctx: typer.Context,
     token: Annotated[str, typer.Argument(metavar="ID", help="The id of a token.")],
 ) -> None:
-    """Revoke a token and end its browser sessions at once."""
+    """Revoke a token, what was made with it, and their browser sessions at once."""
     connect(ctx).revoke_token(token)
     say(f"token {token} is revoked")
 
