@@ -19,7 +19,7 @@ from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.auth.sessions import COOKIE
 from frith.server.budget import export
 from frith.server.context import Context
-from frith.server.run.sample import fill
+from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HOST, Person, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
@@ -435,7 +435,7 @@ def full_bodies(house):
     domain = house.curator.get(f"/v1/tables/{house.table}").json()["domain"]
     bodies["POST /v1/tables"] |= {
         "domain": json.dumps(domain), "title": "t", "signed": False,
-        "source": str(house.folder / "records.parquet"),
+        "table": "records.parquet",
     }  # fmt: skip
     bodies["POST /v1/members"] |= {"subject": "s", "role": "analyst"}
     bodies["POST /v1/members/{member}/tokens"] = {"note": "n", "days": 3}
@@ -481,7 +481,7 @@ def test_names_that_postgresql_cannot_hold_are_refused_there_too(postgres_databa
     database = Database(postgres_database)
     database.upgrade()
     settings = Settings(database=postgres_database, requests_per_second=100_000)
-    context = Context(database, settings)
+    context = Context(database, with_sample(settings, tmp_path))
     sample = fill(context, tmp_path, "4")
     curator = Person(make_app(context), "carla", sample.curator_token)
     for path in ("/v1/tables/%00", "/v1/jobs/a%00", "/v1/jobs?table=%00", "/v1/forests/%ff%00"):

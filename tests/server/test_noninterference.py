@@ -32,6 +32,7 @@ from frith.server.auth import members
 from frith.server.budget import tables
 from frith.server.context import Context
 from frith.server.run.logs import set_up_logs
+from frith.server.run.sample import with_sample
 from frith.server.run.worker import Worker, open_curator
 from frith.server.schema import Job
 from frith.server.settings import Settings
@@ -57,7 +58,7 @@ class Server:
         def secret(size):
             return hashlib.sha256(str(next(numbers)).encode()).hexdigest()[: 2 * size]
 
-        settings = Settings(requests_per_second=10**6, lease_seconds=3600)
+        settings = with_sample(Settings(requests_per_second=10**6, lease_seconds=3600), folder)
         database = Database(folder / "server.db")
         database.upgrade()
         self.context = Context(database, settings, self.clock, secret)
@@ -149,14 +150,15 @@ def curate(s, suffix):
     s.call("carla", "GET", "/v1/openapi.json")
     table = {
         "name": "small",
-        "source": f"records.{suffix}",
+        "connection": "sample",
+        "table": f"records.{suffix}",
         "domain": json.dumps(small_domain().to_json()),
         "policy": {"epsilon": "100", "delta": "1e-6"},
     }
     s.call("carla", "POST", "/v1/tables", json=table)
     s.call("carla", "POST", "/v1/tables", json=table)
-    s.call("carla", "POST", "/v1/tables", json=table | {"name": "x", "source": "nothing.csv"})
-    batch = {"name": "more", "source": f"more.{suffix}", "disjoint": True}
+    s.call("carla", "POST", "/v1/tables", json=table | {"name": "x", "table": "nothing.csv"})
+    batch = {"name": "more", "connection": "sample", "table": f"more.{suffix}", "disjoint": True}
     s.call("carla", "POST", "/v1/tables/small/batches", json=batch)
     s.call("carla", "POST", "/v1/members", json={"name": "bea"})
     s.call("carla", "GET", "/v1/members")
@@ -222,7 +224,8 @@ def score_and_update(s, forest):
 
 def fail(s, suffix):
     """The records cannot be read any more; a copy of them takes their place afterwards."""
-    lost = {"name": "lost", "source": f"copy.{suffix}", "policy": {"epsilon": "9"}}
+    lost = {"name": "lost", "connection": "sample", "table": f"copy.{suffix}"}
+    lost["policy"] = {"epsilon": "9"}
     lost["domain"] = json.dumps(small_domain().to_json())
     s.call("carla", "POST", "/v1/tables", json=lost)
     job = s.call("carla", "POST", "/v1/tables/lost/forests", json={"epsilon": "1"})["id"]
@@ -264,11 +267,13 @@ def browse(s, forest, suffix):
     s.form(ana, "/account/tokens", note="n")
     token = s.call("ana", "GET", "/v1/members/ana/tokens")[-1]["id"]
     s.form(ana, f"/account/tokens/{token}/revoke")
-    s.form(carla, "/curate/register", name="web", source=f"records.{suffix}", epsilon="1",
+    s.form(carla, "/curate/register", name="web", connection="sample", table=f"records.{suffix}", epsilon="1",
            learners="id3", domain=json.dumps(small_domain().to_json()))  # fmt: skip
     s.form(carla, "/curate/tables/web/policy", epsilon="2", learners="id3")
     s.form(carla, "/curate/tables/web/version")
-    s.form(carla, "/curate/tables/web/batches", name="b", source=f"more.{suffix}")
+    s.form(
+        carla, "/curate/tables/web/batches", name="b", connection="sample", table=f"more.{suffix}"
+    )
     s.form(carla, "/curate/tables/web/grants", member="bea", columns="size")
     s.form(carla, "/curate/tables/web/grants/bea/withdraw")
     s.form(carla, "/curate/members", name="bob", role="analyst")
@@ -462,10 +467,10 @@ def leak_by_error(server, patch):
     """A failure whose message tells how far the reading had come."""
     opened = tables.open_source
 
-    def told(source, domain):
-        if source.startswith("copy") and not Path(source).exists():
+    def told(settings, source, domain):
+        if "copy" in source and not Path("copy.csv").exists():
             raise tables.Problem("invalid", f"after {len(pd.read_csv('records.csv'))} records")
-        return opened(source, domain)
+        return opened(settings, source, domain)
 
     patch.setattr("frith.server.jobs.work.open_source", told)
 

@@ -6,6 +6,7 @@ read the environment, and its errors would still have to be rewritten to show no
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from frith.client.documents import NAME
 from frith.errors import FormatError, SourceError
+from frith.server.connections import Connection
 
 PREFIX = "FRITH_"
 
@@ -23,6 +26,11 @@ def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("it must be a number")
     return value
+
+
+def _from_json(value: Any) -> Any:
+    """A variable of the environment holds a table as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 Count = Annotated[int, Field(ge=0), BeforeValidator(_not_bool)]
@@ -75,6 +83,11 @@ class Settings(BaseModel):
     tokens_from_oidc: Count = 0
     """Days that a token made in a session of the issuer may be valid; 0 if none may be made."""
 
+    connections: Annotated[
+        dict[Annotated[str, Field(pattern=NAME)], Connection], BeforeValidator(_from_json)
+    ] = {}
+    """Where records may be, by the names that curators pick."""
+
     @property
     def cookies_need_tls(self) -> bool:
         return self.secure_cookies or bool(self.tls_certificate)
@@ -95,7 +108,8 @@ def load_settings(
         if name not in names:
             problem = f"there is no setting {name!r}; there are {', '.join(names)}"
         else:
-            problem = f"the setting {name!r} cannot be read: {wrong['msg']}"
+            place = ".".join(map(str, wrong["loc"]))
+            problem = f"the setting {place!r} cannot be read: {wrong['msg']}"
         raise FormatError(problem) from None
 
 

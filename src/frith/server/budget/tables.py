@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
-from urllib.parse import unquote
 
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
@@ -19,7 +16,6 @@ from frith.client.documents import BatchRequest, TableRequest
 from frith.client.documents import Grant as GrantDocument
 from frith.client.kinds import ProblemCode
 from frith.domain import Domain
-from frith.engines import Engine, open_table
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
 from frith.server.auth.members import get_member
@@ -29,14 +25,8 @@ from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
-from frith.server.settings import PREFIX
-
-_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-_PASSWORD = re.compile(
-    r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Up to the last @, because a password may hold any character: mask too much rather than too little."""
+from frith.server.settings import Settings
+from frith.server.sources import Source, connection_of, open_source
 
 _granted = and_(Grant.table == RegisteredTable.name, Grant.member == bindparam("member"))
 _SEEN = (
@@ -50,7 +40,7 @@ def register(
     context: Context,
     session: Session,
     name: str,
-    source: str,
+    source: Source,
     domain: Domain,
     policy: Policy,
     *,
@@ -68,12 +58,12 @@ def register(
     if session.get(RegisteredTable, name) is not None:
         raise conflict(f"there is already a table {name!r}; raise its version instead")
     if not checked:
-        check_source(source, domain, signed)
+        check_source(context.settings, source, domain, signed)
     policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
     table = RegisteredTable(
         name=name,
         title=title,
-        source=source,
+        source=source.to_text(),
         domain=json.dumps(domain.to_json()),
         signed=signed,
         version=1,
@@ -89,61 +79,36 @@ def register(
 def register_request(context: Context, request: TableRequest) -> None:
     """Register what a curator asks for; its source is opened before the transaction."""
     domain, policy = read_domain(request.domain), read_policy(request.policy)
-    check_source(request.source, domain, request.signed)
+    source = Source.of(request)
+    check_source(context.settings, source, domain, request.signed)
     with context.database.write() as session:
         register(
-            context, session, request.name, request.source, domain, policy,
+            context, session, request.name, source, domain, policy,
             title=request.title, signed=request.signed, checked=True,
         )  # fmt: skip
 
 
-def check_source(source: str, domain: Domain, signed: bool) -> None:
-    """Check the names and types of the columns, and that the curator signed if the source needs it."""
+def check_source(settings: Settings, source: Source, domain: Domain, signed: bool) -> None:
+    """Check the names and types of the columns, and that the curator signed if the source needs it.
+
+    What an engine says reaches the curator without what belongs to the operator.
+    """
     if domain.learned:
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
-    plain = _VARIABLE.sub("", source)
-    if masked(plain) != plain:
-        raise invalid(
-            "the source has a password in it, which would be stored; put it into a variable of the "
-            "server's environment and write ${NAME} in its place",
-        )
     try:
-        engine = open_source(source, domain)
+        connection = connection_of(settings, source)
     except FrithError as error:
-        raise invalid(_with_names(str(error), source)) from None
+        raise invalid(str(error)) from None
+    try:
+        engine = open_source(settings, source.to_text(), domain)
+    except FrithError as error:
+        raise invalid(connection.hide(str(error))) from None
     rows = [a for a in engine.assumptions if ONE_RECORD in a]
     getattr(engine, "close", lambda: None)()
     if rows and not signed:
         raise invalid(f"sign that {rows[0]}: this source is not a plain table")
-
-
-def open_source(source: str, domain: Domain) -> Engine:
-    """Open a source; `${NAME}` is read from the environment, so that no password is stored."""
-
-    def value(match: re.Match[str]) -> str:
-        if match[1].startswith(PREFIX):
-            raise FormatError(f"the source names {match[1]}, and {PREFIX}... are the server's own")
-        if match[1] not in os.environ:
-            raise FormatError(f"the source names the variable {match[1]}, which is not set here")
-        return os.environ[match[1]]
-
-    return open_table(_VARIABLE.sub(value, source), domain)
-
-
-def _with_names(message: str, source: str) -> str:
-    """An engine's message, with variables' names instead of their values."""
-    held = {name: os.environ.get(name, "") for name in _VARIABLE.findall(source)}
-    for name, value in held.items():
-        for spelling in filter(None, (value, unquote(value))):
-            message = message.replace(spelling, f"${{{name}}}")
-    return message
-
-
-def masked(source: str) -> str:
-    """A source without its passwords, to be shown."""
-    return _PASSWORD.sub(lambda m: f"{m[1]}:***@" if m[1] else f"{m[2]}***", source)
 
 
 def read_domain(text: str) -> Domain:
@@ -183,7 +148,7 @@ def add_batch(
     session: Session,
     table: str,
     name: str,
-    source: str,
+    source: Source,
     *,
     disjoint: bool,
     checked: bool = False,
@@ -197,8 +162,14 @@ def add_batch(
     if session.get(Batch, (table, name)) is not None:
         raise conflict(f"the table already has a batch {name!r}")
     if not checked:
-        check_source(source, domain_of(found), found.signed)
-    batch = Batch(table=table, name=name, source=source, disjoint=disjoint, created=context.now())
+        check_source(context.settings, source, domain_of(found), found.signed)
+    batch = Batch(
+        table=table,
+        name=name,
+        source=source.to_text(),
+        disjoint=disjoint,
+        created=context.now(),
+    )
     session.add(batch)
     session.flush()
     return batch
@@ -208,10 +179,11 @@ def add_batch_request(context: Context, table: str, request: BatchRequest) -> No
     """Add the batch that a curator asks for; its source is opened before the transaction."""
     with context.database.read() as session:
         found = get_table(session, table)
-    check_source(request.source, domain_of(found), found.signed)
+    source = Source.of(request)
+    check_source(context.settings, source, domain_of(found), found.signed)
     with context.database.write() as session:
         add_batch(
-            context, session, table, request.name, request.source,
+            context, session, table, request.name, source,
             disjoint=request.disjoint, checked=True,
         )  # fmt: skip
 

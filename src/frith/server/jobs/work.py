@@ -17,13 +17,14 @@ from frith.domain.synthetic import synthetic_table
 from frith.engines import Engine, open_table
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
-from frith.server.budget.tables import domain_of, get_table, open_source
+from frith.server.budget.tables import domain_of, get_table
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import TIMING, JobRequest, make_learner
 from frith.server.problems import invalid
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
+from frith.server.sources import open_source
 
 OpenCurator = Callable[[Engine, Any], Curator]
 _SYNTHETIC = 1_000  # records of a dry run
@@ -63,7 +64,7 @@ class Work:
         if self.is_dry:
             records = synthetic_table(self.domain, _SYNTHETIC, np.random.default_rng(self.seed))
             return open_table(records, self.domain)
-        return open_source(self.source, self.domain)
+        return open_source(self._settings, self.source, self.domain)
 
     def rehearse(self) -> None:
         """Run on a table without records, so that a request that cannot work is not charged.
