@@ -25,6 +25,7 @@ from tests.server.conftest import HOST, Person, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
 
 CURATORS = {
+    "GET /v1/connections",
     "POST /v1/tables",
     "PUT /v1/tables/{table}/policy",
     "POST /v1/tables/{table}/version",

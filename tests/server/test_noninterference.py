@@ -148,6 +148,7 @@ def whole_session(server, suffix):
 
 def curate(s, suffix):
     s.call("carla", "GET", "/v1/openapi.json")
+    s.call("carla", "GET", "/v1/connections")
     table = {
         "name": "small",
         "connection": "sample",

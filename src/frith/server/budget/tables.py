@@ -25,7 +25,6 @@ from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
-from frith.server.settings import Settings
 from frith.server.sources import Source, connection_of, open_source
 
 _granted = and_(Grant.table == RegisteredTable.name, Grant.member == bindparam("member"))
@@ -58,7 +57,7 @@ def register(
     if session.get(RegisteredTable, name) is not None:
         raise conflict(f"there is already a table {name!r}; raise its version instead")
     if not checked:
-        check_source(context.settings, source, domain, signed)
+        check_source(context, source, domain, signed)
     policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
     table = RegisteredTable(
         name=name,
@@ -80,7 +79,7 @@ def register_request(context: Context, request: TableRequest) -> None:
     """Register what a curator asks for; its source is opened before the transaction."""
     domain, policy = read_domain(request.domain), read_policy(request.policy)
     source = Source.of(request)
-    check_source(context.settings, source, domain, request.signed)
+    check_source(context, source, domain, request.signed)
     with context.database.write() as session:
         register(
             context, session, request.name, source, domain, policy,
@@ -88,7 +87,7 @@ def register_request(context: Context, request: TableRequest) -> None:
         )  # fmt: skip
 
 
-def check_source(settings: Settings, source: Source, domain: Domain, signed: bool) -> None:
+def check_source(context: Context, source: Source, domain: Domain, signed: bool) -> None:
     """Check the names and types of the columns, and that the curator signed if the source needs it.
 
     What an engine says reaches the curator without what belongs to the operator.
@@ -98,11 +97,11 @@ def check_source(settings: Settings, source: Source, domain: Domain, signed: boo
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
     try:
-        connection = connection_of(settings, source)
+        connection = connection_of(context.settings, source)
     except FrithError as error:
         raise invalid(str(error)) from None
     try:
-        engine = open_source(settings, source.to_text(), domain)
+        engine = open_source(context.settings, source.to_text(), domain)
     except FrithError as error:
         raise invalid(connection.hide(str(error))) from None
     rows = [a for a in engine.assumptions if ONE_RECORD in a]
@@ -162,7 +161,7 @@ def add_batch(
     if session.get(Batch, (table, name)) is not None:
         raise conflict(f"the table already has a batch {name!r}")
     if not checked:
-        check_source(context.settings, source, domain_of(found), found.signed)
+        check_source(context, source, domain_of(found), found.signed)
     batch = Batch(
         table=table,
         name=name,
@@ -180,7 +179,7 @@ def add_batch_request(context: Context, table: str, request: BatchRequest) -> No
     with context.database.read() as session:
         found = get_table(session, table)
     source = Source.of(request)
-    check_source(context.settings, source, domain_of(found), found.signed)
+    check_source(context, source, domain_of(found), found.signed)
     with context.database.write() as session:
         add_batch(
             context, session, table, request.name, source,
