@@ -27,6 +27,8 @@ from frith.domain.synthetic import synthetic_table
 from frith.server.auth import sessions
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
+from frith.server.run.sample import CONNECTION
+from frith.server.sources import Source
 
 CLIENTS, SHARES = 64, 40
 QUOTES_A_SECOND = 200
@@ -90,7 +92,9 @@ def add_large_table(server: ServerProcess, records: int) -> None:
 
         path = server.folder / "large.parquet"
         pq.write_table(synthetic_table(small, records, np.random.default_rng(0)), path)
-        tables.register(context, session, "large", str(path), small, Policy("100"))
+        tables.register(
+            context, session, "large", Source(CONNECTION, path.name), small, Policy("100")
+        )
         tables.grant(context, session, "large", ANALYST)
     context.database.close()
 

@@ -31,6 +31,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _sample_in(folder: Path) -> str:
+    """The setting `connections`, as a variable holds it."""
+    return json.dumps({sample.CONNECTION: {"kind": "folder", "root": str(folder.absolute())}})
+
+
 class Client(httpx2.Client):
     """A bare client, so that nothing of ours stands between a test and the server."""
 
@@ -52,7 +57,8 @@ class ServerProcess:
                  **settings: Any):  # fmt: skip
         self.folder, self.port = folder, free_port()
         self.settings = {"port": self.port, "database": database or str(folder / "server.db"),
-                         "requests_per_second": 100_000, "queued_per_member": 100_000} | settings  # fmt: skip
+                         "requests_per_second": 100_000, "queued_per_member": 100_000,
+                         "connections": _sample_in(folder)} | settings  # fmt: skip
         context = self.context()
         self.sample = sample.fill(context, folder, epsilon)
         context.database.close()

@@ -17,9 +17,11 @@ from frith.server.auth import members
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.context import Context
+from frith.server.run.sample import CONNECTION, with_sample
 from frith.server.run.serve import open_context
 from frith.server.run.worker import Worker
 from frith.server.settings import Settings
+from frith.server.sources import Source
 from tests.tables import small_domain, small_table
 
 
@@ -40,11 +42,11 @@ class Host:
         name, analyst = f"table-{number}", f"analyst-{number}"
         with self.context.database.write() as session:
             tables.register(
-                self.context, session, name, str(self.folder / "table.parquet"),
+                self.context, session, name, Source(CONNECTION, "table.parquet"),
                 small_domain(records=400), Policy(epsilon, **policy), title="A small table",
             )  # fmt: skip
             if batch:
-                later = str(self.folder / "later.parquet")
+                later = Source(CONNECTION, "later.parquet")
                 tables.add_batch(self.context, session, name, "later", later, disjoint=True)
             members.add_member(self.context, session, analyst, "analyst")
             tables.grant(self.context, session, name, analyst)
@@ -84,7 +86,7 @@ def hosted(folder):
     """Serve from `folder` on a free port, with one worker."""
     small_table(400).to_parquet(folder / "table.parquet")
     small_table(100, seed=1).to_parquet(folder / "later.parquet")
-    context = open_context(Settings(database=str(folder / "server.db")))
+    context = open_context(with_sample(Settings(database=str(folder / "server.db")), folder))
     with context.database.write() as session:
         members.add_member(context, session, "carla", "curator")
         token = members.issue_token(context, session, "carla").text

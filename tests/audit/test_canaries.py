@@ -23,6 +23,8 @@ from frith.audit.subjects import Subject
 from frith.audit.twins import Leaves
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
+from frith.server.run.sample import CONNECTION
+from frith.server.sources import Source
 from tests.audit.subjects import BUDGETS, SUBJECTS
 from tests.hosting import hosted
 
@@ -90,7 +92,7 @@ def test_a_servers_forests_give_away_no_more_about_canaries_than_they_were_charg
     with hosted(tmp_path) as host:
         canaries[inside].to_parquet(tmp_path / "canaries.parquet")
         with host.context.database.write() as session:
-            source = str(tmp_path / "canaries.parquet")
+            source = Source(CONNECTION, "canaries.parquet")
             tables.register(host.context, session, "aviary", source, domain, Policy("100"))
         with host.connect() as database:
             kept, loose = (

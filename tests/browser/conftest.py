@@ -1,5 +1,6 @@
 """A demo server of its own process, and Debian's Chromium to look at it."""
 
+import json
 import os
 import re
 import socket
@@ -45,12 +46,20 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def demo(browser, tmp_path_factory):
+def data(tmp_path_factory):
+    """The folder of the connection `data`."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def demo(browser, tmp_path_factory, data):
     """`frith serve --demo`, until the last test is done."""
     port, log = _free_port(), tmp_path_factory.mktemp("demo") / "stderr"
+    connections = json.dumps({"data": {"kind": "folder", "root": str(data)}})
+    environment = os.environ | {"FRITH_CONNECTIONS": connections}
     command = [sys.executable, "-m", "frith", "serve", "--demo", "--port", str(port)]
     with log.open("w") as said:
-        process = subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL, env=environment)
         try:
             yield _wait(process, log, f"http://127.0.0.1:{port}")
         finally:

@@ -83,7 +83,8 @@ def register(b, name, source):
     page = b.page
     page.get_by_label("name", exact=True).fill(name)
     page.get_by_label("title").fill("A second table")
-    page.get_by_label("source").fill(str(source))
+    page.get_by_label("connection").select_option("data")
+    page.get_by_label("table", exact=True).fill(source.name)
     page.get_by_label("label's column").fill("state")
     b.click("Draft a domain")
     text = page.locator("#domain-text")
@@ -100,10 +101,10 @@ def register(b, name, source):
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory):
+def source(data):
     """A table that a curator has on disk."""
     rows = [f"{i % 90},{'yes' if i % 3 else 'no'},{'ill' if i % 5 else 'well'}" for i in range(400)]
-    path = tmp_path_factory.mktemp("data") / "patients.csv"
+    path = data / "patients.csv"
     path.write_text("\n".join(["age,smokes,state", *rows]) + "\n")
     return path
 

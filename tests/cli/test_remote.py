@@ -239,7 +239,7 @@ def test_the_ledger_is_listed(remote, tmp_path):
 
 def test_a_curator_opens_a_table_to_an_analyst(host, curator, run, tmp_path, monkeypatch):
     small_domain(records=400).save(tmp_path / "domain.toml")
-    said = curator("register", "ward", host.folder / "table.parquet", "--domain",
+    said = curator("register", "ward", "sample", "table.parquet", "--domain",
                    tmp_path / "domain.toml", "--epsilon", 2, "--least-epsilon", "0.01",
                    "--learner", "gini", "--learner", "id3", "--title", "Ward 3")  # fmt: skip
     assert "ward: Ward 3; 3 attributes" in said.stdout
@@ -278,8 +278,9 @@ def test_a_policy_is_shown_and_changed_in_part(host, curator):
 
 def test_batches_versions_and_the_chain(host, curator):
     table, _ = host.add_table(batch=False)
-    source = host.folder / "later.parquet"
-    assert "batches may" in curator("batch", table, "may", source, "--disjoint").stdout
+    later = ("sample", "later.parquet")
+    assert "batches may" in curator("batch", table, "may", *later, "--disjoint").stdout
+    assert "sample" in curator("connections").stdout
     assert "version 2" in curator("raise-version", table).stdout
     assert "all as they were written" in curator("verify").stdout
     assert table in curator("budget", table).stdout

@@ -579,10 +579,11 @@ def test_a_terminal_gets_a_spinner(asked, monkeypatch, capsys):
 def test_a_curator_can_open_a_table_to_an_analyst(host, curator, tmp_path):
     small_domain(records=400).save(tmp_path / "domain.toml")
     table = curator.register(
-        "clinic", host.folder / "table.parquet", tmp_path / "domain.toml", epsilon="1/2",
+        "clinic", tmp_path / "domain.toml", connection="sample", table="table.parquet", epsilon="1/2",
         least_epsilon=0.01, learners=["gini"], title="Clinic",
     )  # fmt: skip
-    assert table.source.endswith("table.parquet")
+    assert table.source == "sample: table.parquet"
+    assert [str(c) for c in curator.connections()] == ["sample, folder"]
     assert str(curator.add_member("nora")) == "nora, analyst"
     issued = curator.create_token("nora", note="laptop", days=2)
     assert issued.token not in repr(issued)
@@ -640,7 +641,7 @@ def test_a_new_version_makes_a_repeat_a_new_request(host, curator):
 
 def test_a_batch_is_registered(host, curator):
     table, _ = host.add_table(batch=False)
-    changed = curator.add_batch(table, "more", host.folder / "later.parquet")
+    changed = curator.add_batch(table, "more", connection="sample", table="later.parquet")
     assert changed.batch_names == ("more",)
 
 

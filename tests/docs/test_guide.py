@@ -24,7 +24,8 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from frith.server.run.sample import fill
+from frith.server.connections import Folder
+from frith.server.run.sample import fill, with_sample
 from frith.server.run.serve import open_context
 from frith.server.run.worker import Worker
 from frith.server.settings import Settings
@@ -98,13 +99,13 @@ def check_output(block: Block, said: str) -> None:
 def demo(tmp_path_factory):
     """What `frith serve --demo` runs, in this process: its URL and its tokens."""
     folder = tmp_path_factory.mktemp("demo")
-    context = open_context(Settings(database=str(folder / "server.db")))
+    context = open_context(with_sample(Settings(database=str(folder / "server.db")), folder))
     sample = fill(context, folder)
     stop = threading.Event()
     worker = threading.Thread(target=Worker(context).run, args=(stop.is_set, 0.02))
     worker.start()
     with silence(), listening(context) as url:
-        yield url, sample
+        yield url, sample, context.settings.connections
     stop.set()
     worker.join()
     context.database.close()
@@ -125,7 +126,8 @@ def reader(tmp_path, monkeypatch):
 )
 def test_a_page_runs_as_it_stands(page, reader, request, monkeypatch):
     if page.stem in SIGNED_IN:
-        url, sample = request.getfixturevalue("demo")
+        url, sample, connections = request.getfixturevalue("demo")
+        connections["data"] = Folder(kind="folder", root=reader.folder)
         signed_in = {"FRITH_URL": url, "FRITH_TOKEN": getattr(sample, SIGNED_IN[page.stem])}
         reader.env |= signed_in
         for name, value in signed_in.items():

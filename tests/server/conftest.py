@@ -27,16 +27,22 @@ from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.context import Context
-from frith.server.run.sample import ANALYST, CURATOR, Sample, fill
+from frith.server.run.sample import ANALYST, CONNECTION, CURATOR, Sample, fill, with_sample
 from frith.server.run.worker import Worker
 from frith.server.schema import Job
 from frith.server.settings import Settings
+from frith.server.sources import Source
 from tests.tables import small_domain, small_table
 
 HOST = "http://frith.test"
 BUDGET = "40"
 QUICK = {"learner": "random-decision", "parameters": {"n_trees": 2, "max_depth": 2}}
 """A request that is soon done."""
+
+
+def at(file: Path | str) -> Source:
+    """A file of the house, through its connection."""
+    return Source(CONNECTION, Path(file).name)
 
 
 class HandClock:
@@ -127,13 +133,12 @@ class House:
                 tables.grant(self.context, session, to, name, **grant)
         return Person(self.app, name, token)
 
-    def register(self, name: str, source: Path | str | None = None, **policy: Any) -> str:
+    def register(self, name: str, file: str = "records.parquet", **policy: Any) -> str:
         """Another table with the sample's domain; the analyst has a grant."""
-        source = source or self.folder / "records.parquet"
         with self.database.write() as session:
             domain = tables.domain_of(tables.get_table(session, self.table))
             policy = Policy(**{"epsilon": BUDGET} | policy)
-            tables.register(self.context, session, name, str(source), domain, policy)
+            tables.register(self.context, session, name, at(file), domain, policy)
             tables.grant(self.context, session, name, ANALYST)
         return name
 
@@ -188,7 +193,7 @@ def refused(answer: Any, code: str) -> str:
 def template(tmp_path_factory):
     """A filled server that every test gets a copy of."""
     folder = tmp_path_factory.mktemp("template")
-    settings = Settings(database=str(folder / "server.db"))
+    settings = with_sample(Settings(database=str(folder / "server.db")), folder)
     database = Database(settings.database)
     database.upgrade()
     sample = fill(Context(database, settings), folder, BUDGET)
@@ -200,15 +205,12 @@ def template(tmp_path_factory):
 def house(template, tmp_path):
     folder, sample = template
     shutil.copytree(folder, tmp_path / "house")
-    records = str(tmp_path / "house" / "records.parquet")
     settings = Settings(
         database=str(tmp_path / "house" / "server.db"),
         requests_per_second=100_000,
         lease_seconds=60,
     )
-    house = House(tmp_path / "house", sample, settings)
-    with house.database.write() as session:
-        tables.get_table(session, sample.table).source = records
+    house = House(tmp_path / "house", sample, with_sample(settings, tmp_path / "house"))
     yield house
     house.database.close()
 
@@ -230,7 +232,8 @@ def small(house):
     small_table().drop(columns="who").to_csv(path, index=False)
     return {
         "name": "small",
-        "source": str(path),
+        "connection": CONNECTION,
+        "table": path.name,
         "domain": domain_text(small_domain()),
         "policy": {"epsilon": "2"},
     }

@@ -56,13 +56,18 @@ def pages_of(app: Any) -> list[Route]:
 BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/tables": {
         "name": "fresh",
-        "source": "/nowhere.csv",
+        "connection": "sample",
+        "table": "nowhere.csv",
         "domain": "[label]",
         "policy": {"epsilon": "1"},
     },
     "PUT /v1/tables/{table}/policy": {"epsilon": "40"},
     "POST /v1/tables/{table}/version": {},
-    "POST /v1/tables/{table}/batches": {"name": "fresh", "source": "/nowhere.csv"},
+    "POST /v1/tables/{table}/batches": {
+        "name": "fresh",
+        "connection": "sample",
+        "table": "nowhere.csv",
+    },
     "PUT /v1/tables/{table}/grants/{member}": {},
     "POST /v1/tables/{table}/quotes": {"epsilon": "0.1"},
     "POST /v1/tables/{table}/forests": {"epsilon": "0.1"},

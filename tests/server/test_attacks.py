@@ -19,12 +19,13 @@ from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.auth.sessions import COOKIE
 from frith.server.budget import export
 from frith.server.context import Context
-from frith.server.run.sample import fill
+from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HOST, Person, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
 
 CURATORS = {
+    "GET /v1/connections",
     "POST /v1/tables",
     "PUT /v1/tables/{table}/policy",
     "POST /v1/tables/{table}/version",
@@ -435,7 +436,7 @@ def full_bodies(house):
     domain = house.curator.get(f"/v1/tables/{house.table}").json()["domain"]
     bodies["POST /v1/tables"] |= {
         "domain": json.dumps(domain), "title": "t", "signed": False,
-        "source": str(house.folder / "records.parquet"),
+        "table": "records.parquet",
     }  # fmt: skip
     bodies["POST /v1/members"] |= {"subject": "s", "role": "analyst"}
     bodies["POST /v1/members/{member}/tokens"] = {"note": "n", "days": 3}
@@ -481,7 +482,7 @@ def test_names_that_postgresql_cannot_hold_are_refused_there_too(postgres_databa
     database = Database(postgres_database)
     database.upgrade()
     settings = Settings(database=postgres_database, requests_per_second=100_000)
-    context = Context(database, settings)
+    context = Context(database, with_sample(settings, tmp_path))
     sample = fill(context, tmp_path, "4")
     curator = Person(make_app(context), "carla", sample.curator_token)
     for path in ("/v1/tables/%00", "/v1/jobs/a%00", "/v1/jobs?table=%00", "/v1/forests/%ff%00"):
@@ -671,13 +672,29 @@ def test_guessing_tokens_is_slowed_down_while_a_token_that_was_right_goes_on(hou
     ]
     assert guesses == [401] * 20 + [429] * 10
     assert house.analyst.get("/v1/me").status_code == 200, "known from this address"
-    assert house.curator.get("/v1/me").status_code == 429, "right, but not known from here yet"
-    elsewhere = TestClient(house.app, HOST, client=("198.51.100.7", 1))
-    elsewhere.headers["authorization"] = f"Bearer {house.curator.token}"
-    assert elsewhere.get("/v1/me").status_code == 200
+    assert house.curator.get("/v1/me").status_code == 200, "right, though others guess from here"
     assert house.stranger().get("/health").status_code == 200
     form = {"token": "frith_0_0"}
     assert house.stranger().post("/sign-in", data=form).status_code == 429
+    right = house.stranger().post("/sign-in", data={"token": house.curator.token})
+    assert right.history[0].status_code == 303
+
+
+def test_guessing_at_one_token_stops_that_token_at_that_address_and_no_other(house):
+    assert house.analyst.get("/v1/me").status_code == 200
+    for person in (house.analyst, house.curator):
+        token = person.token.rsplit("_", 1)[0]
+        guesses = [
+            house.stranger(authorization=f"Bearer {token}_{n:064x}").get("/v1/me").status_code
+            for n in range(30)
+        ]
+        assert guesses[20:] == [429] * 10
+    assert house.analyst.get("/v1/me").status_code == 200, "known from this address"
+    assert house.curator.get("/v1/me").status_code == 429, "it may be the next guess"
+    elsewhere = TestClient(house.app, HOST, client=("198.51.100.7", 1))
+    elsewhere.headers["authorization"] = f"Bearer {house.curator.token}"
+    assert elsewhere.get("/v1/me").status_code == 200
+    assert said(house.add("bea").get("/v1/me"))["name"] == "bea"
 
 
 def test_guessing_at_the_sign_in_page_counts_as_well(house):

@@ -15,7 +15,7 @@ from frith.parties.questions import question_to_json
 from frith.privacy.exact import show
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
-from tests.server.conftest import refused, said
+from tests.server.conftest import at, refused, said
 
 QUESTION = question_to_json(RecordCount())
 
@@ -210,7 +210,7 @@ def test_counts_whose_noise_is_outside_the_window_are_not_charged(house, domain,
     protected, source = replace(domain, person=Person("who", limit)), house.folder / "wide.parquet"
     records.assign(who="somebody").to_parquet(source)
     with house.database.write() as session:
-        tables.register(house.context, session, "wide", str(source), protected, Policy("4"))
+        tables.register(house.context, session, "wide", at(source), protected, Policy("4"))
         tables.grant(house.context, session, "wide", house.analyst.name)
     asked = {"epsilon": "0.001", "question": QUESTION, "domain": protected.fingerprint}
     assert "scale" in refused(ask(house.analyst, "wide", asked), "invalid")

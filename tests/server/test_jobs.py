@@ -23,7 +23,7 @@ from frith.server.jobs.journal import pack, unpack
 from frith.server.jobs.requests import ask_to_train
 from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, FAILED_FREE, Problem
-from frith.server.run.sample import fill
+from frith.server.run.sample import fill, with_sample
 from frith.server.run.worker import Worker, open_curator
 from frith.server.schema import Job, Journal, Release
 from frith.server.settings import Settings
@@ -307,7 +307,7 @@ def context(house, request, tmp_path):
     url = request.getfixturevalue("postgres_database")
     database = Database(url)
     database.upgrade()
-    context = Context(database, Settings(database=url), house.clock)
+    context = Context(database, with_sample(Settings(database=url), tmp_path), house.clock)
     fill(context, tmp_path, "40")
     yield context
     database.close()

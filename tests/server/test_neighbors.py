@@ -13,7 +13,7 @@ from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.problems import Problem
 from frith.server.run.sample import ANALYST
-from tests.server.conftest import refused, said
+from tests.server.conftest import at, refused, said
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def visits(house, records):
     records.assign(who=[f"p{i // 3}" for i in range(len(records))]).to_parquet(source)
     with house.database.write() as session:
         domain = with_person(tables.domain_of(tables.get_table(session, house.table)), 2)
-        tables.register(house.context, session, "visits", str(source), domain, Policy("4"))
+        tables.register(house.context, session, "visits", at(source), domain, Policy("4"))
         tables.grant(house.context, session, "visits", ANALYST)
     return "visits"
 
@@ -78,7 +78,7 @@ def test_a_desk_account_of_records_is_not_taken_over_by_a_table_of_persons(house
     Ledger.create(house.folder / "server.db", epsilon=1, account="clinic")
     with house.database.read() as session:
         domain = tables.domain_of(tables.get_table(session, visits))
-    source = str(house.folder / "visits.parquet")
+    source = at("visits.parquet")
     with pytest.raises(Problem, match="for records") as caught, house.database.write() as session:
         tables.register(house.context, session, "clinic", source, domain, Policy("4"))
     assert caught.value.code == "conflict"

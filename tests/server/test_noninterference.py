@@ -34,6 +34,7 @@ from frith.server.context import Context
 from frith.server.jobs.lifecycle import MAX_ATTEMPTS
 from frith.server.jobs.work import Work
 from frith.server.run.logs import set_up_logs
+from frith.server.run.sample import with_sample
 from frith.server.run.worker import Worker, open_curator
 from frith.server.schema import Job
 from frith.server.settings import Settings
@@ -59,7 +60,7 @@ class Server:
         def secret(size):
             return hashlib.sha256(str(next(numbers)).encode()).hexdigest()[: 2 * size]
 
-        settings = Settings(requests_per_second=10**6, lease_seconds=3600)
+        settings = with_sample(Settings(requests_per_second=10**6, lease_seconds=3600), folder)
         database = Database(folder / "server.db")
         database.upgrade()
         self.context = Context(database, settings, self.clock, secret)
@@ -149,16 +150,18 @@ def whole_session(server, suffix):
 
 def curate(s, suffix):
     s.call("carla", "GET", "/v1/openapi.json")
+    s.call("carla", "GET", "/v1/connections")
     table = {
         "name": "small",
-        "source": f"records.{suffix}",
+        "connection": "sample",
+        "table": f"records.{suffix}",
         "domain": json.dumps(small_domain().to_json()),
         "policy": {"epsilon": "100", "delta": "1e-6"},
     }
     s.call("carla", "POST", "/v1/tables", json=table)
     s.call("carla", "POST", "/v1/tables", json=table)
-    s.call("carla", "POST", "/v1/tables", json=table | {"name": "x", "source": "nothing.csv"})
-    batch = {"name": "more", "source": f"more.{suffix}", "disjoint": True}
+    s.call("carla", "POST", "/v1/tables", json=table | {"name": "x", "table": "nothing.csv"})
+    batch = {"name": "more", "connection": "sample", "table": f"more.{suffix}", "disjoint": True}
     s.call("carla", "POST", "/v1/tables/small/batches", json=batch)
     s.call("carla", "POST", "/v1/members", json={"name": "bea"})
     s.call("carla", "GET", "/v1/members")
@@ -224,7 +227,8 @@ def score_and_update(s, forest):
 
 def fail(s, suffix):
     """The records cannot be read any more; a copy of them takes their place afterwards."""
-    lost = {"name": "lost", "source": f"copy.{suffix}", "policy": {"epsilon": "9"}}
+    lost = {"name": "lost", "connection": "sample", "table": f"copy.{suffix}"}
+    lost["policy"] = {"epsilon": "9"}
     lost["domain"] = json.dumps(small_domain().to_json())
     s.call("carla", "POST", "/v1/tables", json=lost)
     job = s.call("carla", "POST", "/v1/tables/lost/forests", json={"epsilon": "1"})["id"]
@@ -268,11 +272,13 @@ def browse(s, forest, suffix):
     s.form(ana, "/account/tokens", note="n")
     token = s.call("ana", "GET", "/v1/members/ana/tokens")[-1]["id"]
     s.form(ana, f"/account/tokens/{token}/revoke")
-    s.form(carla, "/curate/register", name="web", source=f"records.{suffix}", epsilon="1",
+    s.form(carla, "/curate/register", name="web", connection="sample", table=f"records.{suffix}", epsilon="1",
            learners="id3", domain=json.dumps(small_domain().to_json()))  # fmt: skip
     s.form(carla, "/curate/tables/web/policy", epsilon="2", learners="id3")
     s.form(carla, "/curate/tables/web/version")
-    s.form(carla, "/curate/tables/web/batches", name="b", source=f"more.{suffix}")
+    s.form(
+        carla, "/curate/tables/web/batches", name="b", connection="sample", table=f"more.{suffix}"
+    )
     s.form(carla, "/curate/tables/web/grants", member="bea", columns="size")
     s.form(carla, "/curate/tables/web/grants/bea/withdraw")
     s.form(carla, "/curate/members", name="bob", role="analyst")
@@ -468,7 +474,7 @@ def leak_by_error(server, patch):
     opened = Work._open
 
     def told(self):
-        if self.source.startswith("copy") and not Path(self.source).exists():
+        if "copy" in self.source and not Path("copy.csv").exists():
             raise tables.Problem("invalid", f"after {len(pd.read_csv('records.csv'))} records")
         return opened(self)
 

@@ -134,6 +134,33 @@ def test_keys_of_several_kinds_sign(joined, issuer, alg):
     assert said(me(joined, issuer.token("other")))["name"] == "olga"
 
 
+def test_a_short_session_of_the_issuer_makes_no_token_that_outlives_it(joined, issuer):
+    with joined.database.write() as session:
+        add_member(joined.context, session, "otto", "curator", "otto@example.org")
+        add_member(joined.context, session, "eve", "curator")
+    soon = datetime.now(UTC) + timedelta(seconds=90)
+    for member, sub in (("olga", "ana@example.org"), ("otto", "otto@example.org")):
+        client = joined.stranger(authorization=f"Bearer {issuer.token(sub=sub, exp=soon)}")
+        for days in (None, 1, 90, 3650):
+            answer = client.post(f"/v1/members/{member}/tokens", json={"days": days})
+            assert answer.status_code in (403, 422), answer.text
+        assert said(client.get(f"/v1/members/{member}/tokens")) == []
+    refused(client.post("/v1/members/eve/tokens", json={}), "forbidden")
+
+
+def test_tokens_from_the_issuers_sessions_last_as_long_as_the_rule_says(joined, issuer):
+    joined.set(tokens_from_oidc=2)
+    text = issuer.token()
+    client = joined.stranger(authorization=f"Bearer {text}")
+    made = said(client.post("/v1/members/olga/tokens", json={"days": 30}), 201)
+    assert made["expires"] == joined.context.now(days=2)
+    assert made["parent"].startswith("oidc-")
+    assert made["minter"] == "olga"
+    again = joined.stranger(authorization=f"Bearer {made['token']}")
+    later = said(again.post("/v1/members/olga/tokens", json={}), 201)
+    assert later["expires"] == made["expires"]
+
+
 def wrong_tokens(issuer):
     public = issuer.keys["k1"][0].public_key()
     pem = public.public_bytes(
@@ -205,6 +232,43 @@ def test_guesses_with_the_issuers_tokens_count_as_guesses(joined, issuer):
     joined.set(failures_per_minute=3)
     codes = [me(joined, issuer.token(sub=f"eve{n}")).status_code for n in range(5)]
     assert codes == [401] * 3 + [429] * 2
+
+
+def test_guesses_do_not_shut_out_the_issuers_right_tokens(joined, issuer):
+    joined.set(failures_per_minute=3)
+    for number in range(6):
+        me(joined, issuer.token(sub=f"eve{number}"))
+    assert said(me(joined, issuer.token()))["name"] == "olga"
+
+
+@pytest.mark.filterwarnings("ignore:The RSA key is 1024")
+@pytest.mark.parametrize(
+    ("bits", "change", "ok"),
+    [
+        (2048, {}, True),
+        (2048, {"use": None}, True),
+        (2048, {"use": "enc"}, False),
+        (1024, {}, False),
+        (1024, {"use": None}, False),
+    ],
+)
+def test_short_keys_and_keys_for_encryption_sign_nothing(issuer, bits, change, ok):
+    issuer.keys["weak"] = (rsa.generate_private_key(65537, bits), "RS256")
+    whole = issuer.document("/realm/keys")
+    found = json.loads(whole)
+    found["keys"][-1] = {
+        name: value for name, value in (found["keys"][-1] | change).items() if value is not None
+    }
+    document, issuer.document = (
+        issuer.document,
+        lambda path: json.dumps(found).encode() if path == "/realm/keys" else document(path),
+    )
+    try:
+        checker = new_issuer(issuer, [0.0])
+        assert is_refused(checker, issuer.token("weak")) != ok
+        assert checker.subject(issuer.token()) == "ana@example.org", "its other keys are in use"
+    finally:
+        issuer.document = document
 
 
 def new_issuer(issuer, clock):

@@ -22,6 +22,7 @@ from frith.server.app import make_app
 from frith.server.auth import members
 from frith.server.context import Context
 from frith.server.problems import STATUS
+from frith.server.run.sample import with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HandClock, House, said
 
@@ -58,7 +59,7 @@ def busy(template, tmp_path_factory):
     allowed = Settings(
         requests_per_second=10**9, failures_per_minute=10**9, queued_per_member=10**9
     )
-    house = House(folder, template[1], allowed, HandClock(), make_app)
+    house = House(folder, template[1], with_sample(allowed, folder), HandClock(), make_app)
     house.forest = house.train(epsilon="0.1")["id"]
     score = said(house.analyst.post(f"/v1/forests/{house.forest}/scores", json={"epsilon": 1}), 202)
     house.work()

@@ -349,7 +349,7 @@ def test_hostile_texts_are_shown_and_not_run(house, analyst, curator):
     }
     path = house.folder / "hostile.csv"
     path.write_text(f'"{HOSTILE.replace(chr(34), chr(34) * 2)}",class\n1,b\n')
-    fields = {"name": "hostile", "title": HOSTILE, "source": str(path), "epsilon": "2",
+    fields = {"name": "hostile", "title": HOSTILE, "connection": "sample", "table": path.name, "epsilon": "2",
               "learners": [*BY_NAME], "domain": json.dumps(domain)}  # fmt: skip
     curator.post("/curate/register", **fields)
     curator.post("/curate/tables/hostile/grants", member=ANALYST, columns=HOSTILE)
@@ -520,8 +520,8 @@ def test_a_forest_outlives_its_grant_but_nothing_more_can_be_asked(house, analys
 def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     path = house.folder / "people.csv"
     path.write_text("age,sex,ill\n" + "41,f,yes\n17,m,no\n" * 30)
-    fields = {"name": "people", "source": str(path), "label": "ill", "epsilon": "1",
-              "learners": ["forest", "gini"]}  # fmt: skip
+    fields = {"name": "people", "connection": "sample", "table": "people.csv", "label": "ill",
+              "epsilon": "1",              "learners": ["forest", "gini"]}  # fmt: skip
     drafted = curator.post("/curate/register", status=200, draft="yes", **fields)
     assert "exact facts about people" in check(drafted).text
     draft = unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", drafted.text, re.DOTALL)[1])
@@ -541,18 +541,20 @@ def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "ame the source and the label"),
-        ({"source": "duckdb:///x.db?table=t", "label": "y"}, "nly files can be drafted from"),
-        ({"source": "/no/such/file.csv", "label": "y"}, "here is no"),
-        ({"source": "{folder}/records.parquet", "label": "nope"}, "no label column"),
-        ({"source": "{folder}/broken.parquet", "label": "y"}, "cannot be read"),
+        ({}, "ame the table and the label"),
+        ({"table": "t", "label": "y", "connection": "elsewhere"}, "nly files can be drafted from"),
+        ({"table": "/no/such/file.csv", "label": "y"}, "connection has no"),
+        ({"table": "../house/records.parquet", "label": "y"}, "connection has no"),
+        ({"table": "records.parquet", "label": "nope"}, "no label column"),
+        ({"table": "broken.parquet", "label": "y"}, "cannot be read"),
     ],
 )
 def test_what_cannot_be_drafted_is_said(house, curator, fields, said):
     (house.folder / "broken.parquet").write_text("secret")
-    filled = {k: v.format(folder=house.folder) for k, v in fields.items()}
+    filled = {"connection": "sample"} | fields
     answer = curator.post("/curate/register", status=422, draft="yes", **filled)
     assert said in answer.text
+    assert str(house.folder) not in answer.text
     assert "secret" not in answer.text
 
 
@@ -573,11 +575,11 @@ def test_policies_versions_and_batches_are_changed_by_forms(house, curator, anal
     )
     curator.post(f"{table}/version")
     assert "Version 2" in curator.get(f"{table}?done=version").text
-    source = str(house.folder / "later.parquet")
-    curator.post(f"{table}/batches", name="more", source=source, disjoint="on")
+    source = {"connection": "sample", "table": "later.parquet"}
+    curator.post(f"{table}/batches", name="more", **source, disjoint="on")
     assert "more" in curator.get(table).text
-    curator.post(f"{table}/batches", status=409, name="more", source=source)
-    curator.post(f"{table}/batches", status=422, name="No Name", source=source)
+    curator.post(f"{table}/batches", status=409, name="more", **source)
+    curator.post(f"{table}/batches", status=422, name="No Name", **source)
     none = curator.post(f"{table}/grants", status=422, member=ANALYST)
     assert "view of no attribute" in none.text
 

@@ -49,8 +49,7 @@ def test_a_lower_budget_reaches_accounts_of_batches_too(house):
 
 def test_the_budget_of_a_disjoint_batch_is_told(house):
     forest = house.train(epsilon="1")["id"]
-    source = str(house.folder / "later.parquet")
-    shared = {"name": "shared", "source": source, "disjoint": False}
+    shared = {"name": "shared", "connection": "sample", "table": "later.parquet", "disjoint": False}
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=shared), 201)
     bea = house.add("bea", to=house.table, epsilon="3")
     asked = {"epsilon": "0.5", "batch": "later"}

@@ -86,15 +86,18 @@ def test_the_database_file_holds_no_secret(house):
 
 def test_a_password_of_a_source_reaches_neither_the_file_nor_an_answer(house, monkeypatch):
     monkeypatch.setenv("DB_PASSWORD", PASSWORD)
+    url = "postgresql://frith@127.0.0.1:1/records"
+    database = {"kind": "postgresql", "url": url, "password_env": "DB_PASSWORD", "queries": True}
+    house.set(connections=Settings(connections={"records": database}).connections)
     domain = json.dumps(house.curator.get(f"/v1/tables/{house.table}").json()["domain"])
-    body = {"name": "x", "domain": domain, "policy": {"epsilon": "1"}}
-    for source in (
-        f"postgresql://frith:{PASSWORD}@127.0.0.1:1/records?table=t",
-        "postgresql://frith:${DB_PASSWORD}@127.0.0.1:1/records?table=t",
-        "postgresql://${DB_PASSWORD}@127.0.0.1:1/${DB_PASSWORD}?table=${DB_PASSWORD}",
-        "${DB_PASSWORD}",
+    body = {"name": "x", "domain": domain, "policy": {"epsilon": "1"}, "connection": "records"}
+    for pick in (
+        {"table": "t"},
+        {"table": "${DB_PASSWORD}"},
+        {"table": "t&password=x"},
+        {"query": "SELECT '${DB_PASSWORD}'"},
     ):
-        answer = house.curator.post("/v1/tables", json=body | {"source": source})
+        answer = house.curator.post("/v1/tables", json=body | pick)
         assert answer.status_code == 422
         assert PASSWORD not in answer.text
     house.database.close()

@@ -1,13 +1,11 @@
-"""Tables over the API: registering, sources and their secrets, and grants."""
+"""Tables over the API: registering and grants."""
 
 import threading
 from fractions import Fraction
 
-import pytest
-
 from frith.server.budget import tables
 from tests.server.conftest import domain_text, refused, said
-from tests.tables import small_domain, small_table
+from tests.tables import small_domain
 
 F = Fraction
 
@@ -15,7 +13,7 @@ F = Fraction
 def test_a_table_is_registered_granted_and_then_seen_as_far_as_the_grant_goes(house, small):
     table = said(house.curator.post("/v1/tables", json=small), 201)
     assert table["version"] == 1
-    assert table["source"] == small["source"]
+    assert table["source"] == "sample: small.csv"
     house.add("bea")
     grant = {"columns": ["size", "color"], "epsilon": "0.5"}
     said(house.curator.put("/v1/tables/small/grants/bea", json=grant))
@@ -66,8 +64,10 @@ def test_a_table_that_cannot_be_is_not_registered(house, small):
         ({"domain": domain_text(small_domain(learned=True))}, "draft learned from the records"),
         ({"domain": "not = [toml"}, "domain"),
         ({"domain": "{" * 5_000}, "domain"),
-        ({"source": "/nowhere/x.csv"}, "/nowhere/x.csv"),
-        ({"source": "https://example.org/x.csv"}, "no engine for https"),
+        ({"table": "x.csv"}, "connection has no"),
+        ({"table": None}, "pick one table"),
+        ({"query": "SELECT 1"}, "pick one table"),
+        ({"connection": "other"}, "no connection 'other'"),
         ({"policy": {"epsilon": "0"}}, "above 0"),
         ({"policy": {"epsilon": "1", "delta": "1"}}, "under 1"),
         ({"policy": {"epsilon": "1", "analyst_epsilon": "2"}}, "analyst_epsilon"),
@@ -78,88 +78,24 @@ def test_a_table_that_cannot_be_is_not_registered(house, small):
     refused(house.curator.get("/v1/tables/small"), "not_found")
 
 
-def test_a_query_needs_the_curators_word(house, small):
-    pytest.importorskip("duckdb")
-    parquet = house.folder / "small.parquet"
-    small_table().to_parquet(parquet)
-    query = f"duckdb://?query=SELECT * FROM '{parquet}'"
-    assert "sign that" in refused(
-        house.curator.post("/v1/tables", json=small | {"source": query}), "invalid"
-    )
-    said(house.curator.post("/v1/tables", json=small | {"source": query, "signed": True}), 201)
-    batch = {"name": "more", "source": query}
-    said(house.curator.post("/v1/tables/small/batches", json=batch), 201)
-
-
-def test_a_source_names_its_secrets_by_variables_of_the_server(house, small, monkeypatch):
-    monkeypatch.setenv("RECORDS", small["source"])
-    table = said(house.curator.post("/v1/tables", json=small | {"source": "${RECORDS}"}), 201)
-    assert table["source"] == "${RECORDS}"
-    with house.database.write() as session:
-        tables.grant(house.context, session, "small", "ana")
-    assert house.train(table="small", epsilon="1")["state"] == "done"
-    monkeypatch.delenv("RECORDS")
-    assert house.train(table="small", epsilon="0.5")["state"] == "queued"
-    assert house.spent("small") == (1, Fraction(1, 2))
-    missing = house.curator.post("/v1/tables", json=small | {"name": "x", "source": "${RECORDS}"})
-    assert "RECORDS" in refused(missing, "invalid")
-
-
-def test_no_error_quotes_what_a_variable_of_the_server_holds(house, small, monkeypatch):
-    """Else a curator of one table could read every secret in the server's environment."""
-    monkeypatch.setenv("OTHER", "postgresql://frith:hunter%2Fhunter@db.example/state")
-    for source in ("${OTHER}", "/x/${OTHER}.csv", "duckdb:///${OTHER}?table=t"):
-        answer = house.curator.post("/v1/tables", json=small | {"source": source})
-        refused(answer, "invalid")
-        assert "hunter" not in answer.text
-
-
-def test_a_source_cannot_name_the_servers_own_settings(house, small, monkeypatch):
-    """A curator of one table could have them sent to a database of their own."""
-    monkeypatch.setenv("FRITH_DATABASE", small["source"])
-    answer = house.curator.post("/v1/tables", json=small | {"source": "${FRITH_DATABASE}"})
-    assert "the server's own" in refused(answer, "invalid")
-
-
-def test_a_source_with_a_password_in_it_is_not_stored(house, small):
-    for source in (
-        "postgresql://frith:hunter2@db.example/records?table=t",
-        "postgresql://frith:hunt/er2@db.example/records?table=t",
-        "postgresql://frith:hunt@er2@db.example/records?table=t",
-        "postgresql://frith:hunt?er2@db.example/records?table=t",
-        "postgresql://db.example/records?table=t&password=hunter2",
-        "postgresql://db.example/records?table=t&sslpassword=hunter2",
-    ):
-        answer = house.curator.post("/v1/tables", json=small | {"source": source})
-        assert "${NAME}" in refused(answer, "invalid")
-        assert "er2" not in answer.text
-        assert "er2" not in tables.masked(source)
-        batch = {"name": "more", "source": source}
-        answer = house.curator.post(f"/v1/tables/{house.table}/batches", json=batch)
-        assert "er2" not in answer.text
-        assert answer.status_code == 422
-
-
-def test_masking_leaves_sources_without_a_password_alone():
-    for source in ("/data/a:b@c.csv", "duckdb:///x.db?table=t", "postgresql://u@h/d?table=t"):
-        assert tables.masked(source) == source
-
-
 def test_a_source_that_does_not_answer_holds_up_no_other_writer(house, small, monkeypatch):
     others = []
 
-    def slow(source, domain, timeouts):
+    opened = tables.open_source
+
+    def slow(*args):
         other = threading.Thread(target=house.analyst.ask, args=(house.table,))
         other.start()
         other.join(10)
         others.append("waits" if other.is_alive() else "is served")
-        return tables.open_table(source, domain)
+        return opened(*args)
 
     monkeypatch.setattr(tables, "open_source", slow)
     said(house.curator.post("/v1/tables", json=small), 201)
     said(
         house.curator.post(
-            "/v1/tables/small/batches", json={"name": "b", "source": small["source"]}
+            "/v1/tables/small/batches",
+            json={"name": "b", "connection": "sample", "table": "small.csv"},
         ),
         201,
     )

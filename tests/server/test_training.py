@@ -102,8 +102,7 @@ def test_a_score_is_charged_and_is_of_the_asked_forest(house):
 
 @pytest.mark.parametrize("disjoint", [True, False])
 def test_an_update_is_charged_to_the_batch_only_where_it_is_disjoint(house, disjoint):
-    source = str(house.folder / "later.parquet")
-    body = {"name": "next", "source": source, "disjoint": disjoint}
+    body = {"name": "next", "connection": "sample", "table": "later.parquet", "disjoint": disjoint}
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=body), 201)
     forest = house.train(epsilon="1")["id"]
     path, asked = f"/v1/forests/{forest}/updates", {"epsilon": "0.5", "batch": "next"}
@@ -184,7 +183,7 @@ def test_a_batch_is_added_to_a_forest_once(house):
     house.work()
     again = house.analyst.post(f"/v1/forests/{job['id']}/updates", json=asked)
     assert "already" in refused(again, "conflict")
-    other = {"name": "other", "source": str(house.folder / "later.parquet"), "disjoint": True}
+    other = {"name": "other", "connection": "sample", "table": "later.parquet", "disjoint": True}
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=other), 201)
     path = f"/v1/forests/{job['id']}/updates"
     second = said(house.analyst.post(path, json=asked | {"batch": "other"}), 202)
@@ -201,7 +200,7 @@ def test_only_random_decision_forests_are_updated(house):
 def test_persons_are_charged_and_named_in_the_guarantee(house, small):
     path = house.folder / "people.csv"
     small_table().to_csv(path, index=False)
-    body = small | {"source": str(path), "domain": domain_text(person_domain())}
+    body = small | {"table": path.name, "domain": domain_text(person_domain())}
     said(house.curator.post("/v1/tables", json=body), 201)
     with house.database.write() as session:
         tables.grant(house.context, session, "small", "ana")

@@ -56,7 +56,7 @@ def list_members(config: Config = None, database: Place = None, json: AsJson = F
 
 @members.command("disable")
 def disable(name: Who, config: Config = None, database: Place = None) -> None:
-    """Disable a member and revoke all their tokens at once."""
+    """Disable a member and revoke all their tokens, and what was made with them, at once."""
     _set_disabled(name, True, config, database)
     say(f"{name} is disabled, and all their tokens are revoked")
 
@@ -102,7 +102,7 @@ def list_tokens(
     """List tokens, without their secrets."""
     from frith.server.auth import members as service
 
-    columns = ("id", "member", "note", "created", "expires", "revoked")
+    columns = ("id", "member", "note", "created", "expires", "revoked", "minter", "parent")
     with _context(config, database) as context, context.database.read() as session:
         found = service.list_tokens(session, name)
         rows = [tuple(getattr(t, column) or "" for column in columns) for t in found]
@@ -115,7 +115,7 @@ def revoke(
     config: Config = None,
     database: Place = None,
 ) -> None:
-    """Revoke a token and end its browser sessions at once."""
+    """Revoke a token, what was made with it, and their browser sessions at once."""
     from frith.server.auth import members as service
     from frith.server.schema import Member
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from frith._csv import cell
 from frith.cli.console import print_json, say_note
 from frith.cli.files import check_output, read_batches
 from frith.cli.options import ForestFile, TableFiles
@@ -107,11 +108,12 @@ def _write_csv(predictions: _Predictions, file: Any) -> int:
     from frith.domain import spelling
 
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(predictions.none.column_names)
+    writer.writerow(map(cell, predictions.none.column_names))
     rows = 0
     for table in predictions:
         labels, *chances = (column.to_pylist() for column in table.columns)
-        writer.writerows(zip(map(spelling, labels), *chances, strict=True))
+        spelled = (cell(spelling(label)) for label in labels)
+        writer.writerows(zip(spelled, *chances, strict=True))
         rows += table.num_rows
     return rows
 

@@ -89,7 +89,7 @@ def _print(rules: RuleList, format: Format) -> None:
     if format is Format.JSON:
         print_json(rules.to_json())
     elif format is Format.CSV:
-        typer.echo(rules.to_frame().to_csv(index=False, lineterminator="\n"), nl=False)
+        typer.echo(rules.to_csv(), nl=False)
     elif format is Format.MARKDOWN:
         typer.echo(rules.to_markdown(), nl=False)
     elif len(rules):

@@ -52,13 +52,15 @@ def serve(
     them a token with `frith token create`. Every setting of the file can also be a variable, such as
     FRITH_PORT=80. The log goes to stderr, one JSON object a line.
     """
+    from frith.server.run.sample import with_sample
     from frith.server.run.shutdown import Shutdown
 
     given = {"database": database, "host": host, "port": port, "workers": workers}
     with Shutdown() as shutdown, _demo_folder(demo) as folder:
         if folder is not None:
             given["database"] = str(folder / "server.db")
-        _run(read_settings(config, **given), folder, shutdown)
+        settings = read_settings(config, **given)
+        _run(settings if folder is None else with_sample(settings, folder), folder, shutdown)
 
 
 def _run(settings: Settings, folder: Path | None, shutdown: Shutdown) -> None:

@@ -26,9 +26,11 @@ class Curating:
     def register(
         self,
         name: str,
-        source: str | Path,
         domain: Domain | str | Path,
         *,
+        connection: str,
+        table: str | None = None,
+        query: str | None = None,
         epsilon: Any,
         title: str = "",
         signed: bool = False,
@@ -39,8 +41,10 @@ class Curating:
         Parameters
         ----------
         name : the table's name, which analysts use
-        source : a path or URL that the server can open; ${NAME} is read from its environment
         domain : its public facts, or the path of a domain file
+        connection : one of `connections()`
+        table : what to read there: a file of a folder, or a table of a database as schema.table
+        query : a SELECT instead, where the connection takes queries
         epsilon : its total budget
         title : one line about it
         signed : True if you state that each row of a query depends on one record alone
@@ -50,13 +54,19 @@ class Curating:
             domain = Domain.load(domain)
         body = {
             "name": name,
-            "source": str(source),
+            "connection": connection,
+            "table": table,
+            "query": query,
             "domain": json.dumps(domain.to_json()),
             "policy": _policy({"epsilon": epsilon, **policy}),
             "title": title,
             "signed": signed,
         }
         return TableInfo.read(self._wire.post("tables", body=d.TableRequest.read(body)))
+
+    def connections(self) -> Listing[d.ConnectionInfo]:
+        """Where tables can be registered from, as the operator declared it."""
+        return Listing(map(d.ConnectionInfo.read, self._wire.get("connections")))
 
     def set_policy(self, table: str, **changes: Any) -> TableInfo:
         """Change parts of a table's policy and keep the rest; None removes a cap."""
@@ -69,11 +79,22 @@ class Curating:
         return TableInfo.read(self._wire.post("tables", table, "version"))
 
     def add_batch(
-        self, table: str, name: str, source: str | Path, *, disjoint: bool = False
+        self,
+        to: str,
+        name: str,
+        *,
+        connection: str,
+        table: str | None = None,
+        query: str | None = None,
+        disjoint: bool = False,
     ) -> TableInfo:
-        """Register further records; `disjoint` declares that all their people are new."""
-        body = d.BatchRequest.read({"name": name, "source": str(source), "disjoint": disjoint})
-        return TableInfo.read(self._wire.post("tables", table, "batches", body=body))
+        """Register further records of the table `to`, from a connection as in `register`.
+
+        `disjoint` declares that all their people are new.
+        """
+        source = {"connection": connection, "table": table, "query": query}
+        body = d.BatchRequest.read({"name": name, "disjoint": disjoint} | source)
+        return TableInfo.read(self._wire.post("tables", to, "batches", body=body))
 
     def grants(self, table: str) -> Listing[Grant]:
         """Who may ask about a table."""
@@ -108,7 +129,7 @@ class Curating:
         return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
-        """Disable a member and revoke all their tokens at once."""
+        """Disable a member; all their tokens end at once, and so does what was made with them."""
         return self._set_disabled(member, True)
 
     def enable(self, member: str) -> Member:
@@ -124,12 +145,15 @@ class Curating:
         return Listing(map(Token.read, self._wire.get("members", member, "tokens")))
 
     def create_token(self, member: str, note: str = "", days: int | None = None) -> d.IssuedToken:
-        """Make a token; its text is in `.token`, only now. Analysts may make their own."""
+        """Make a token; its text is in `.token`, only now. Analysts may make their own.
+
+        It ends with your own token at the latest. Others get one from you only if they have none.
+        """
         body = d.TokenRequest.read({"note": note, "days": days})
         return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:
-        """Revoke a token at once. Analysts may revoke their own."""
+        """Revoke a token at once, and all that was made with it. Analysts may revoke their own."""
         self._wire.delete("tokens", token if isinstance(token, str) else token.id)
 
     def verify_ledger(self) -> Verification:

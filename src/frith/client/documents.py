@@ -202,11 +202,16 @@ POLICY_AMOUNTS = tuple(name for name in PolicyRequest.model_fields if "epsilon" 
 )
 
 
-class TableRequest(RequestDocument):
+class SourceRequest(RequestDocument):
+    """Where records are: a table of a connection, or a query where the connection takes them."""
+
+    connection: Name = Field(description="One that the operator declared.")
+    table: Source | None = Field(default=None, description="A file of a folder, or schema.table.")
+    query: Source | None = Field(default=None, description="A SELECT, instead of a table.")
+
+
+class TableRequest(SourceRequest):
     name: Name
-    source: Source = Field(
-        description="A path or URL that frith opens; ${NAME} is read from the server's environment."
-    )
     domain: Annotated[str, Field(max_length=500_000)] = Field(description="TOML or JSON, reviewed.")
     policy: PolicyRequest
     title: Text = ""
@@ -215,9 +220,8 @@ class TableRequest(RequestDocument):
     )
 
 
-class BatchRequest(RequestDocument):
+class BatchRequest(SourceRequest):
     name: Name
-    source: Source
     disjoint: bool = Field(
         default=False, description="None of its people is in the table or another batch."
     )
@@ -265,6 +269,8 @@ class Token(Document):
     created: str
     expires: str
     revoked: str | None
+    parent: str | None = Field(default=None, description="What made it; it ends with that token.")
+    minter: str | None = Field(default=None, description="Who made it; null for the operator.")
 
     def __str__(self) -> str:
         state = f"revoked {self.revoked[:10]}" if self.revoked else f"until {self.expires[:10]}"
@@ -276,6 +282,17 @@ class IssuedToken(Token):
     """A new token with its text, which is never printed."""
 
     token: str = Field(repr=False, description="Shown once; only its hash is kept.")
+
+
+class ConnectionInfo(Document):
+    """A connection that curators may pick tables of."""
+
+    name: str
+    kind: str
+    queries: bool = Field(description="Whether it takes queries.")
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.kind}" + (", takes queries" if self.queries else "")
 
 
 class LearnerInfo(Document):
@@ -351,7 +368,9 @@ class TableInfo(Document):
     domain: DomainDocument = Field(repr=False)
     batches: list[Batch] = Field(repr=False)
     source: str | None = Field(
-        default=None, repr=False, description="For curators, without passwords."
+        default=None,
+        repr=False,
+        description="For curators: the connection, and what was picked in it.",
     )
 
     @property

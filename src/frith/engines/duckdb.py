@@ -115,7 +115,7 @@ class DuckDBEngine(DatabaseEngine):
         on others.
         """
         with self.quietly("DuckDB cannot read the query; it must be one SELECT"):
-            names = [n for n in _tables(self._connection, query) if n.lower().endswith(".parquet")]
+            names = _parquet_files(self._connection, query)
         patterns = [str(Path(name).absolute()) for name in names]
         files = [f for pattern in patterns for f in sorted(glob.glob(pattern, recursive=True))]
         self._files += map(Path, files)
@@ -196,6 +196,19 @@ def _existing(files: tuple[Path, ...]) -> Path | None:
             "an absolute path, and /./ before a relative one"
         )
     return found.pop() if found else None
+
+
+def reads_files(query: str) -> bool:
+    """Whether a query names files, which an engine would pin and open for it."""
+    with contextlib.closing(_connect()) as connection:
+        try:
+            return bool(_parquet_files(connection, query))
+        except Exception:  # noqa: BLE001 - of any class, and it may quote the query
+            raise SourceError("DuckDB cannot read the query; it must be one SELECT") from None
+
+
+def _parquet_files(connection: Any, query: str) -> list[str]:
+    return [n for n in _tables(connection, query) if n.lower().endswith(".parquet")]
 
 
 def _tables(connection: Any, query: str) -> list[str]:

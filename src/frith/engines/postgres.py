@@ -134,7 +134,10 @@ class PostgresEngine(DatabaseEngine):
 
 
 def _connect(source: PostgresTable, seconds: float) -> Any:
-    """A connection in autocommit mode: it begins no transaction by itself. Of an option that is said twice, the last counts."""
+    """A connection in autocommit mode: it begins no transaction by itself.
+
+    Of an option that is said twice, the last counts.
+    """
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:

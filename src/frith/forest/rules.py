@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._csv import cell
 from frith.domain import Value, spelling
 from frith.forest.nodes import Nodes, Rule, percent, plus_minus, printable
 from frith.forest.voting import VotingTrees
@@ -58,6 +59,11 @@ class RuleList(Sequence[Rule]):
                 "node": self.chosen,
             }
         )
+
+    def to_csv(self) -> str:
+        """The same as a CSV file. A text that a spreadsheet would evaluate has an apostrophe before it."""
+        text: str = self.to_frame().map(cell).to_csv(index=False, lineterminator="\n")
+        return text
 
     def to_markdown(self) -> str:
         """A Markdown table with one row for each rule."""

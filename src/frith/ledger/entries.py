@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from frith._csv import cell
 from frith.privacy.exact import show
 
 
@@ -71,7 +72,7 @@ def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
     rows = csv.DictWriter(out, list(Receipt.__slots__), lineterminator="\n")
     if header:
         rows.writeheader()
-    rows.writerows(entry.to_json() for entry in entries)
+    rows.writerows({n: cell(v) for n, v in e.to_json().items()} for e in entries)
     return out.getvalue()
 
 

@@ -28,6 +28,7 @@ from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
 from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
 from frith.server.problems import Problem, conflict, invalid
+from frith.server.settings import Settings
 from frith.server.web import add_pages
 from frith.server.web.errors import is_page, problem_page
 
@@ -41,6 +42,8 @@ SECURITY = {
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
 }
+HSTS = {"strict-transport-security": "max-age=31536000"}
+"""Browsers come back over TLS alone; sent where cookies need TLS too."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
 """For the OpenAPI document alone: the auth middleware has checked the token already."""
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -71,7 +74,7 @@ def make_app(context: Context) -> FastAPI:
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
     app.add_middleware(AuthMiddleware, context=context)
-    app.add_middleware(ErrorMiddleware, requests=app.state.requests)
+    app.add_middleware(ErrorMiddleware, requests=app.state.requests, settings=context.settings)
     return app
 
 
@@ -83,8 +86,9 @@ async def health() -> HealthResponse:
 class ErrorMiddleware:
     """Turns errors of any layer into responses; adds security headers, a log line and metrics."""
 
-    def __init__(self, app: ASGIApp, requests: Requests):
+    def __init__(self, app: ASGIApp, requests: Requests, settings: Settings):
         self._app, self._requests = app, requests
+        self._headers = SECURITY | (HSTS if settings.cookies_need_tls else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,7 +101,7 @@ class ErrorMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in SECURITY.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 

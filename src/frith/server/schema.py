@@ -47,6 +47,11 @@ class Token(Base):
     created: Mapped[str]
     expires: Mapped[str]
     revoked: Mapped[str | None]
+    parent: Mapped[str | None]
+    """The token that made it, or a session of the OIDC issuer; it ends with that token."""
+    minter: Mapped[str | None]
+    """The member who made it; None for the operator's command line."""
+    __table_args__ = (Index("tokens_by_parent", "parent"),)
 
 
 class BrowserSession(Base):

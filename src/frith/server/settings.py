@@ -6,6 +6,7 @@ read the environment, and its errors would still have to be rewritten to show no
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,8 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from frith.client.documents import NAME
 from frith.engines import Timeouts
 from frith.errors import FormatError, SourceError
+from frith.server.connections import Connection
 
 PREFIX = "FRITH_"
 
@@ -24,6 +27,11 @@ def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("it must be a number")
     return value
+
+
+def _from_json(value: Any) -> Any:
+    """A variable of the environment holds a table as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 Count = Annotated[int, Field(ge=0), BeforeValidator(_not_bool)]
@@ -48,6 +56,7 @@ class Settings(BaseModel):
     trusted_proxies: str = ""
     """Addresses, separated by commas, that are believed about where a request comes from."""
     token_days: Count = 90
+    """The longest that a token made by a member is valid."""
     session_hours: Count = 8
     lease_seconds: Seconds = 15
     """Another worker takes over a running job after its worker was silent for this long."""
@@ -62,7 +71,7 @@ class Settings(BaseModel):
     requests_per_second: Count = 200
     """The rate limit of one member."""
     failures_per_minute: Count = 20
-    """The rate limit of wrong tokens from one address."""
+    """The rate limit of wrong tokens from one address, and of guesses at one token from it."""
     queued_per_member: Count = 100
     running_per_member: Count = 4
     """Jobs of one member that run at the same time, over all workers."""
@@ -76,6 +85,13 @@ class Settings(BaseModel):
     oidc_audience: str = ""
     oidc_jwks: str = ""
     """The URL of the issuer's keys; if empty, its discovery document names it."""
+    tokens_from_oidc: Count = 0
+    """Days that a token made in a session of the issuer may be valid; 0 if none may be made."""
+
+    connections: Annotated[
+        dict[Annotated[str, Field(pattern=NAME)], Connection], BeforeValidator(_from_json)
+    ] = {}
+    """Where records may be, by the names that curators pick."""
 
     @property
     def source_timeouts(self) -> Timeouts:
@@ -101,7 +117,8 @@ def load_settings(
         if name not in names:
             problem = f"there is no setting {name!r}; there are {', '.join(names)}"
         else:
-            problem = f"the setting {name!r} cannot be read: {wrong['msg']}"
+            place = ".".join(map(str, wrong["loc"]))
+            problem = f"the setting {place!r} cannot be read: {wrong['msg']}"
         raise FormatError(problem) from None
 
 

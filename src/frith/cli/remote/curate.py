@@ -18,12 +18,19 @@ from frith.client.kinds import Role
 members = typer.Typer(no_args_is_help=True, help="Curators and analysts.")
 tokens = typer.Typer(no_args_is_help=True, help="Tokens that members sign in with.")
 _NONE = "none"
-Source = Annotated[
+Connection = Annotated[
     str,
     typer.Argument(
-        metavar="SOURCE",
-        help="A path or URL that the server can open; ${NAME} is read from its environment.",
+        metavar="CONNECTION", help="Where the records are; see `frith remote connections`."
     ),
+]
+Picked = Annotated[
+    str | None,
+    typer.Argument(metavar="[TABLE]", help="A file of a folder, or schema.table of a database."),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(metavar="SELECT", help="A query instead of TABLE, where it is allowed."),
 ]
 AnalystEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The cap of one analyst.")]
 RequestEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The cap of one request.")]
@@ -36,9 +43,11 @@ Learners = Annotated[
 def register(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts will call it.")],
-    source: Source,
+    connection: Connection,
     domain: DomainFile,
     epsilon: Epsilon,
+    table: Picked = None,
+    query: Query = None,
     delta: Delta = "0",
     analyst_epsilon: AnalystEpsilon = None,
     request_epsilon: RequestEpsilon = None,
@@ -54,10 +63,12 @@ def register(
     ] = False,
 ) -> None:
     """Register a table with its reviewed domain and its policy. No record is read."""
-    table = connect(ctx).register(
+    registered = connect(ctx).register(
         name,
-        source,
         domain,
+        connection=connection,
+        table=table,
+        query=query,
         epsilon=epsilon,
         delta=delta,
         analyst_epsilon=analyst_epsilon,
@@ -68,7 +79,7 @@ def register(
         title=title,
         signed=signed,
     )
-    say(str(table))
+    say(str(registered))
     say(f"next: frith remote grant {name} MEMBER", "dim")
 
 
@@ -130,14 +141,26 @@ def batch(
     ctx: typer.Context,
     table: TableName,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the batch is called.")],
-    source: Source,
+    connection: Connection,
+    picked: Picked = None,
+    query: Query = None,
     disjoint: Annotated[
         bool,
         typer.Option("--disjoint", help="None of its people is in the table or another batch."),
     ] = False,
 ) -> None:
     """Register further records, for updates of random-decision forests."""
-    say(str(connect(ctx).add_batch(table, name, source, disjoint=disjoint)))
+    changed = connect(ctx).add_batch(
+        table, name, connection=connection, table=picked, query=query, disjoint=disjoint
+    )
+    say(str(changed))
+
+
+def connections(ctx: typer.Context, json: AsJson = False) -> None:
+    """List where tables can be registered from."""
+    found = connect(ctx).connections()
+    rows = [(c.name, c.kind, "yes" if c.queries else "no") for c in found]
+    print_rows(("name", "kind", "queries"), rows, json)
 
 
 def raise_version(ctx: typer.Context, table: TableName) -> None:
@@ -201,7 +224,7 @@ def create_token(
 @tokens.command("list")
 def list_tokens(ctx: typer.Context, name: Who, json: AsJson = False) -> None:
     """List a member's tokens, without their secrets."""
-    columns = ("id", "member", "note", "created", "expires", "revoked")
+    columns = ("id", "member", "note", "created", "expires", "revoked", "minter", "parent")
     found = connect(ctx).tokens(name)
     rows: list[Any] = [tuple(getattr(t, column) or "" for column in columns) for t in found]
     print_rows(columns, rows, json)
@@ -212,7 +235,7 @@ def revoke_token(
     ctx: typer.Context,
     token: Annotated[str, typer.Argument(metavar="ID", help="The id of a token.")],
 ) -> None:
-    """Revoke a token and end its browser sessions at once."""
+    """Revoke a token, what was made with it, and their browser sessions at once."""
     connect(ctx).revoke_token(token)
     say(f"token {token} is revoked")
 
@@ -222,6 +245,7 @@ def _learners(given: list[Learner] | None) -> list[str] | None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "connections": connections,
     "register": register,
     "policy": policy,
     "batch": batch,

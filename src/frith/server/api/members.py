@@ -37,7 +37,10 @@ def add_member(asked: d.MemberRequest, caller: Called) -> d.Member:
 
 @router.put("/members/{member}")
 def set_disabled(member: str, asked: d.MemberChangeRequest, caller: Called) -> d.Member:
-    """Disable a member and revoke all their tokens at once, or enable them again. For curators."""
+    """Disable a member, or enable them again. For curators.
+
+    All their tokens end at once, and so does everything that was made with them.
+    """
     caller.must_be_curator()
     with caller.write() as session:
         changed = members.set_disabled(
@@ -57,18 +60,20 @@ def list_tokens(member: str, caller: Called) -> list[d.Token]:
 
 @router.post("/members/{member}/tokens", status_code=201)
 def issue_token(member: str, asked: d.TokenRequest, caller: Called) -> d.IssuedToken:
-    """Make a token, which is shown once: for yourself, or for anybody as a curator."""
-    _must_be(member, caller)
+    """Make a token, which is shown once: for yourself, or as a curator for somebody who has none.
+
+    It ends with the token that it was made with, at the latest.
+    """
     with caller.write() as session:
         issued = members.issue_token(
-            caller.context, session, member, asked.note, asked.days, caller.member
+            caller.context, session, member, asked.note, asked.days, caller.credential
         )
         return d.IssuedToken(**d.Token.read(issued.token).to_json(), token=issued.text)
 
 
 @router.delete("/tokens/{token}", status_code=204)
 def revoke_token(token: str, caller: Called) -> None:
-    """Revoke a token at once: your own, or anybody's as a curator."""
+    """Revoke a token and all that was made with it: your own, or anybody's as a curator."""
     with caller.write() as session:
         members.revoke_token(caller.context, session, token, caller.member)
 

@@ -19,6 +19,7 @@ from frith.server.budget.policies import read_policy
 from frith.server.budget.views import View
 from frith.server.jobs import history, queue
 from frith.server.jobs.requests import JobRequest, ask_to_train, parameters_of, summary
+from frith.server.sources import shown
 
 router = APIRouter(tags=["tables"])
 Key = Annotated[
@@ -39,6 +40,14 @@ def list_learners(caller: Called) -> list[d.LearnerInfo]:
         d.LearnerInfo(name=name, summary=summary(name), parameters=parameters_of(name))
         for name in BY_NAME
     ]
+
+
+@router.get("/connections")
+def list_connections(caller: Called) -> list[d.ConnectionInfo]:
+    """Where tables can be registered from, as the operator declared it. For curators."""
+    caller.must_be_curator()
+    found = caller.context.settings.connections
+    return [d.ConnectionInfo(name=n, kind=c.kind, queries=c.queries) for n, c in found.items()]
 
 
 @router.get("/tables")
@@ -190,7 +199,7 @@ def _table(session: Any, view: View, caller: Caller) -> d.TableInfo:
         learner=view.learner,
         domain=view.domain,
         batches=[d.Batch.read(b) for b in tables.list_batches(session, view.name)],
-        source=tables.masked(view.table.source) if caller.member.is_curator else None,
+        source=shown(view.table.source) if caller.member.is_curator else None,
     )
 
 

@@ -8,16 +8,17 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request
 
 from frith.client.documents import NAME, ProblemResponse
+from frith.server.auth.members import Credential
 from frith.server.context import Context
 from frith.server.problems import BUSY, STATUS, curators_only
-from frith.server.schema import Member
 
 
 class Caller:
-    """The member who calls, and the server's state."""
+    """The member who calls, what they came with, and the server's state."""
 
-    def __init__(self, context: Context, member: Member, requests: Any = None):
-        self.context, self.member, self.requests = context, member, requests
+    def __init__(self, context: Context, credential: Credential, requests: Any = None):
+        self.context, self.requests = context, requests
+        self.credential, self.member = credential, credential.member
         self.read, self.write = context.database.read, context.database.write
 
     def must_be_curator(self) -> None:
@@ -26,7 +27,7 @@ class Caller:
 
 
 async def _caller(request: Request) -> Caller:
-    return Caller(request.app.state.context, request.state.member, request.app.state.requests)
+    return Caller(request.app.state.context, request.state.credential, request.app.state.requests)
 
 
 async def _limited(request: Request) -> AsyncIterator[None]:

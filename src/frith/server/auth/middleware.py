@@ -18,12 +18,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frith.client.kinds import ProblemCode
 from frith.server.auth.limits import RateLimit
-from frith.server.auth.members import check_token, find_subject, hashed
+from frith.server.auth.members import (
+    PREFIX,
+    Credential,
+    check_token,
+    find_subject,
+    hashed,
+    split_token,
+)
 from frith.server.auth.oidc import Issuer
 from frith.server.auth.sessions import COOKIE, SignedIn, check_session
 from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
-from frith.server.schema import Member
 
 PUBLIC = ("/health", "/sign-in", "/static/")
 BEARER = ("/v1", "/metrics")
@@ -31,13 +37,15 @@ _REMEMBERED = 1_000  # (address, token) pairs that were right before
 
 
 class AuthMiddleware:
-    """Puts `member` (and for browsers `signed_in`) into the request's state, or refuses it."""
+    """Puts `credential`, `member` and for browsers `signed_in` into the request's state, or refuses it."""
 
     def __init__(self, app: ASGIApp, context: Context):
         self._app, self._context = app, context
         settings = context.settings
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
-        self._failures = RateLimit(settings.failures_per_minute, 60, time.monotonic)
+        self._failures, self._guesses = (
+            RateLimit(settings.failures_per_minute, 60, time.monotonic) for _ in range(2)
+        )  # from an address; from an address at one token
         self._requests = RateLimit(settings.requests_per_second, 1, time.monotonic)
         self._known: OrderedDict[str, None] = OrderedDict()
 
@@ -47,7 +55,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
             return
         if scope["path"].startswith(BEARER):
-            member = await run_in_threadpool(self._check_bearer, scope)
+            credential = await run_in_threadpool(self._check_bearer, scope)
             signed_in = None
         else:
             try:
@@ -57,52 +65,64 @@ class AuthMiddleware:
                     raise
                 await _to_sign_in(scope)(scope, receive, send)
                 return
-            member = signed_in.member
+            credential = Credential(signed_in.member, signed_in.token)
+        member = credential.member
         if not self._requests.add(member.name):
             raise Problem(ProblemCode.TOO_MANY, "too many requests; wait a second", wait=1)
         if "\0" in scope["path"]:  # no name holds one, and PostgreSQL refuses it
             raise Problem(ProblemCode.NOT_FOUND, "there is nothing here")
-        scope.setdefault("state", {}).update(member=member, signed_in=signed_in, auth=self)
+        scope.setdefault("state", {}).update(
+            credential=credential, member=member, signed_in=signed_in, auth=self
+        )
         await self._app(scope, receive, send)
 
     def allow_guess(self, address: str, secret: str) -> None:
-        """Refuse an address with too many wrong tokens, unless this token was right before."""
-        if hashed(address + secret) not in self._known and self._failures.is_full(address):
-            raise Problem(ProblemCode.TOO_MANY, "too many wrong tokens; wait a minute", wait=60)
+        """Refuse further guesses at one token from one address, unless this text was right before.
+
+        Other tokens are still checked: many people may share the address of those who guess.
+        """
+        guessed = _guessed(address, secret)
+        if self._guesses.is_full(guessed) and hashed(address + secret) not in self._known:
+            raise _too_many_guesses()
 
     def count_guess(self, address: str, secret: str, *, right: bool) -> None:
+        """Remember a right token; past the limit, an address learns nothing more about wrong ones."""
         if not right:
-            self._failures.add(address)
+            self._guesses.add(_guessed(address, secret))
+            if not self._failures.add(address):
+                raise _too_many_guesses()
             return
         self._known[hashed(address + secret)] = None
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
-    def _check_bearer(self, scope: Scope) -> Member:
+    def _check_bearer(self, scope: Scope) -> Credential:
         text = _header(scope, b"authorization")
         kind, _, secret = text.partition(" ")
-        if kind.lower() != "bearer" or not secret.strip():
+        secret = secret.strip()
+        if kind.lower() != "bearer" or not secret:
             raise unauthorized()
         address = address_of(scope)
         self.allow_guess(address, secret)
         try:
-            member = self._member(secret.strip())
+            credential = self._credential(secret)
         except Problem:
             self.count_guess(address, secret, right=False)
             raise
         self.count_guess(address, secret, right=True)
-        return member
+        return credential
 
-    def _member(self, secret: str) -> Member:
-        with self._context.database.read() as session:
-            if self._issuer is None or secret.startswith("frith_"):
-                return check_token(self._context, session, secret)[1]
+    def _credential(self, secret: str) -> Credential:
+        if self._issuer is None or secret.startswith(PREFIX):
+            with self._context.database.read() as session:
+                token, member = check_token(self._context, session, secret)
+                return Credential(member, token.id)
         subject = self._issuer.subject(secret)
         with self._context.database.read() as session:
-            member = find_subject(session, subject)
-        if member is None or member.disabled is not None:
+            found = find_subject(session, subject)
+        if found is None or found.disabled is not None:
             raise unauthorized()
-        return member
+        return Credential(found, None, f"oidc-{hashed(secret)[:12]}")
 
     def _check_cookie(self, scope: Scope) -> SignedIn:
         cookie = cookie_of(scope)
@@ -126,6 +146,15 @@ def cookie_of(scope: Scope) -> str:
     except CookieError:
         return ""
     return found.value if found is not None else ""
+
+
+def _guessed(address: str, secret: str) -> str:
+    """The token that is guessed at, from this address; one without an id is a token of its own."""
+    return hashed(f"{address} {split_token(secret)[0] or secret}")
+
+
+def _too_many_guesses() -> Problem:
+    return Problem(ProblemCode.TOO_MANY, "too many wrong tokens; wait a minute", wait=60)
 
 
 def _header(scope: Scope, name: bytes) -> str:

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from frith.server.problems import unauthorized
 from frith.server.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures with a public key; never a shared secret, never none."""
+_RSA_BITS = 2048
 _LEEWAY = 30  # seconds that clocks may differ by
 _LIFETIME = 600  # seconds that keys are trusted before they are fetched again
 _REFRESH = 60  # seconds between two fetches
@@ -94,11 +96,17 @@ class Issuer:
             found = jwt.PyJWKSet.from_dict(_get(url)).keys
         except (OSError, ValueError, KeyError, jwt.PyJWTError):
             return
-        self._keys = _Keys({str(key.key_id): key for key in found}, now)
+        self._keys = _Keys({str(key.key_id): key for key in found if _signs(key)}, now)
 
     @property
     def _discovery(self) -> str:
         return self._issuer.rstrip("/") + "/.well-known/openid-configuration"
+
+
+def _signs(key: jwt.PyJWK) -> bool:
+    """Whether it is a key for signatures, and not too short to trust them."""
+    is_long = not isinstance(key.key, RSAPublicKey) or key.key.key_size >= _RSA_BITS
+    return key.public_key_use in (None, "sig") and is_long
 
 
 def _get(url: str) -> Any:

@@ -25,10 +25,11 @@ _SIGNED_IN = (
 
 @dataclass(frozen=True)
 class SignedIn:
-    """The member who signed in, and the CSRF token that their forms must send back."""
+    """The member who signed in, the CSRF token that their forms must send back, and their token's id."""
 
     member: Member
     csrf: str
+    token: str
 
 
 def sign_in(context: Context, session: Session, text: str) -> str:
@@ -52,7 +53,9 @@ def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
     browser, token, member = found
     if browser.expires <= context.now() or not is_valid(context, token):
         raise unauthorized()
-    return SignedIn(member, browser.csrf)
+    if member.disabled is not None:
+        raise unauthorized()
+    return SignedIn(member, browser.csrf, token.id)
 
 
 def sign_out(session: Session, cookie: str) -> None:

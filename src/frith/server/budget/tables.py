@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
-from urllib.parse import unquote
 
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
@@ -20,9 +17,8 @@ from frith.client.documents import BatchRequest, TableRequest
 from frith.client.documents import Grant as GrantDocument
 from frith.client.kinds import ProblemCode
 from frith.domain import Domain
-from frith.engines import Engine, Timeouts, open_table
 from frith.engines.sql import ONE_RECORD
-from frith.errors import DomainError, FormatError, FrithError, SourceError
+from frith.errors import DomainError, FormatError, FrithError
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import open_accounts, set_budgets
 from frith.server.budget.policies import Policy, read_policy
@@ -31,14 +27,7 @@ from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
-from frith.server.settings import PREFIX
-
-_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-_PASSWORD = re.compile(
-    r"(://[^/@:?]*):.+@|((?:passw|pwd|secret|token|key|sig)[a-z_-]*=)[^&\s]+",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Up to the last @, because a password may hold any character: mask too much rather than too little."""
+from frith.server.sources import Source, open_source, read_source
 
 _granted = and_(Grant.table == RegisteredTable.name, Grant.member == bindparam("member"))
 _SEEN = (
@@ -52,7 +41,7 @@ def register(
     context: Context,
     session: Session,
     name: str,
-    source: str,
+    source: Source,
     domain: Domain,
     policy: Policy,
     *,
@@ -75,7 +64,7 @@ def register(
     table = RegisteredTable(
         name=name,
         title=title,
-        source=source,
+        source=source.to_text(),
         domain=json.dumps(domain.to_json()),
         signed=signed,
         version=1,
@@ -92,39 +81,37 @@ def register(
 def register_request(context: Context, request: TableRequest) -> None:
     """Register what a curator asks for; its source is opened before the transaction."""
     domain, policy = read_domain(request.domain), read_policy(request.policy)
-    types = _check_in_time(context, request.source, domain, request.signed)
+    source = Source.of(request)
+    types = _check_in_time(context, source, domain, request.signed)
     with context.database.write() as session:
         register(
-            context, session, request.name, request.source, domain, policy,
+            context, session, request.name, source, domain, policy,
             title=request.title, signed=request.signed, types=types,
         )  # fmt: skip
 
 
 def _check_in_time(
-    context: Context, source: str, domain: Domain, signed: bool
+    context: Context, source: Source, domain: Domain, signed: bool
 ) -> Mapping[str, str]:
     """`check_source` with a deadline: one wait to connect, and one to look."""
     seconds = 2 * context.settings.source_connect_seconds
     return in_time(lambda: check_source(context, source, domain, signed), seconds)
 
 
-def check_source(context: Context, source: str, domain: Domain, signed: bool) -> Mapping[str, str]:
+def check_source(
+    context: Context, source: Source, domain: Domain, signed: bool
+) -> Mapping[str, str]:
     """The types of the columns, after their names and types were checked.
 
-    Refuses a source that needs the curator's signature and has none.
+    Refuses a source that needs the curator's signature and has none. What an engine says reaches the
+    curator without what belongs to the operator.
     """
     if domain.learned:
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
-    plain = _VARIABLE.sub("", source)
-    if masked(plain) != plain:
-        raise invalid(
-            "the source has a password in it, which would be stored; put it into a variable of the "
-            "server's environment and write ${NAME} in its place",
-        )
     try:
-        engine = open_source(source, domain, context.settings.source_timeouts)
+        engine = open_source(context.settings, source.to_text(), domain)
     except FrithError as error:
         raise invalid(str(error)) from None
     rows = [a for a in engine.assumptions if ONE_RECORD in a]
@@ -132,41 +119,6 @@ def check_source(context: Context, source: str, domain: Domain, signed: bool) ->
     if rows and not signed:
         raise invalid(f"sign that {rows[0]}: this source is not a plain table")
     return engine.types
-
-
-def open_source(
-    source: str, domain: Domain, timeouts: Timeouts, types: Mapping[str, str] | None = None
-) -> Engine:
-    """Open a source; `${NAME}` is read from the environment, so that no password is stored.
-
-    An error says why, without what a variable holds.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        if match[1].startswith(PREFIX):
-            raise FormatError(f"the source names {match[1]}, and {PREFIX}... are the server's own")
-        if match[1] not in os.environ:
-            raise FormatError(f"the source names the variable {match[1]}, which is not set here")
-        return os.environ[match[1]]
-
-    try:
-        return open_table(_VARIABLE.sub(value, source), domain, types=types, timeouts=timeouts)
-    except FrithError as error:
-        raise SourceError(_with_names(str(error), source)) from None
-
-
-def _with_names(message: str, source: str) -> str:
-    """An engine's message, with variables' names instead of their values."""
-    held = {name: os.environ.get(name, "") for name in _VARIABLE.findall(source)}
-    for name, value in held.items():
-        for spelling in filter(None, (value, unquote(value))):
-            message = message.replace(spelling, f"${{{name}}}")
-    return message
-
-
-def masked(source: str) -> str:
-    """A source without its passwords, to be shown."""
-    return _PASSWORD.sub(lambda m: f"{m[1]}:***@" if m[1] else f"{m[2]}***", source)
 
 
 def read_domain(text: str) -> Domain:
@@ -201,7 +153,8 @@ def raise_version(context: Context, name: str) -> int:
     """
     with context.database.read() as session:
         found = get_table(session, name)
-    types = _check_in_time(context, found.source, domain_of(found), found.signed)
+    source = read_source(context.settings, found.source)
+    types = _check_in_time(context, source, domain_of(found), found.signed)
     with context.database.write() as session:
         table = get_table(session, name)
         table.version, table.types = table.version + 1, json.dumps(dict(types))
@@ -213,7 +166,7 @@ def add_batch(
     session: Session,
     table: str,
     name: str,
-    source: str,
+    source: Source,
     *,
     disjoint: bool,
     types: Mapping[str, str] | None = None,
@@ -229,7 +182,7 @@ def add_batch(
     if types is None:
         types = check_source(context, source, domain_of(found), found.signed)
     batch = Batch(
-        table=table, name=name, source=source, disjoint=disjoint,
+        table=table, name=name, source=source.to_text(), disjoint=disjoint,
         created=context.now(), types=json.dumps(dict(types)),
     )  # fmt: skip
     session.add(batch)
@@ -241,10 +194,11 @@ def add_batch_request(context: Context, table: str, request: BatchRequest) -> No
     """Add the batch that a curator asks for; its source is opened before the transaction."""
     with context.database.read() as session:
         found = get_table(session, table)
-    types = _check_in_time(context, request.source, domain_of(found), found.signed)
+    source = Source.of(request)
+    types = _check_in_time(context, source, domain_of(found), found.signed)
     with context.database.write() as session:
         add_batch(
-            context, session, table, request.name, request.source,
+            context, session, table, request.name, source,
             disjoint=request.disjoint, types=types,
         )  # fmt: skip
 

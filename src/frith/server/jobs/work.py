@@ -20,13 +20,14 @@ from frith.engines import Engine, open_table
 from frith.errors import FrithError
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
-from frith.server.budget.tables import domain_of, get_table, open_source
+from frith.server.budget.tables import domain_of, get_table
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import ASSUMED, JobRequest, make_learner
 from frith.server.problems import invalid
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
+from frith.server.sources import open_source
 
 _SYNTHETIC = 1_000  # records of a dry run
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
@@ -78,7 +79,7 @@ class Work:
     def _open(self) -> Engine:
         types = None if self.types is None else json.loads(self.types)
         try:
-            return open_source(self.source, self.domain, self._settings.source_timeouts, types)
+            return open_source(self._settings, self.source, self.domain, types)
         except Exception as error:  # noqa: BLE001 - of any class: nothing was charged yet
             why = str(error) if isinstance(error, FrithError) else type(error).__name__
             raise Unopened(why) from None

@@ -13,9 +13,13 @@ from frith.domain import Domain
 from frith.server.auth import members
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
+from frith.server.connections import Folder
 from frith.server.context import Context
+from frith.server.settings import Settings
+from frith.server.sources import Source
 
 CURATOR, ANALYST = "carla", "ana"
+CONNECTION = "sample"
 _TABLES = ("nursery", "tic_tac_toe")
 _LATER = 5  # every fifth record comes in a batch of its own
 
@@ -29,8 +33,14 @@ class Sample:
     analyst_token: str = field(repr=False)
 
 
+def with_sample(settings: Settings, folder: Path) -> Settings:
+    """The same settings, with a connection to a sample in `folder`."""
+    sample = Folder(kind="folder", root=folder.absolute())
+    return settings.model_copy(update={"connections": {**settings.connections, CONNECTION: sample}})
+
+
 def fill(context: Context, folder: Path, epsilon: str = "4") -> Sample:
-    """Write the sample table to `folder` and register it."""
+    """Write the sample table to `folder`, which the settings declare, and register it."""
     name, table, domain = _load()
     is_later = pd.Series(range(len(table))) % _LATER == 0
     parts = {"records": table[~is_later.to_numpy()], "later": table[is_later.to_numpy()]}
@@ -42,11 +52,11 @@ def fill(context: Context, folder: Path, epsilon: str = "4") -> Sample:
             members.add_member(context, session, member, role)
         policy = Policy(epsilon, analyst_epsilon=epsilon, least_epsilon="0.01")
         tables.register(
-            context, session, name, str(folder / "records.parquet"), domain, policy,
+            context, session, name, Source(CONNECTION, "records.parquet"), domain, policy,
             title="A public sample table",
         )  # fmt: skip
         tables.add_batch(
-            context, session, name, "later", str(folder / "later.parquet"), disjoint=True
+            context, session, name, "later", Source(CONNECTION, "later.parquet"), disjoint=True
         )
         tables.grant(context, session, name, ANALYST)
         tokens = [

@@ -40,7 +40,7 @@ def issue(page: PageRequest, member: str, form: Form) -> members.Issued:
     asked = read_document(d.TokenRequest, form.given("note", "days"))
     with page.write() as session:
         return members.issue_token(
-            page.context, session, member, asked.note, asked.days, page.member
+            page.context, session, member, asked.note, asked.days, page.credential
         )
 
 

@@ -72,8 +72,7 @@ def download_onnx(forest: str, page: Page) -> Response:
 @router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, page: Page) -> Response:
     rules = _find(page, forest).forest().rules()[:_MAX_RULES]
-    text = rules.to_frame().to_csv(index=False)
-    return _download(Response(text, media_type="text/csv"), f"{forest}-rules.csv")
+    return _download(Response(rules.to_csv(), media_type="text/csv"), f"{forest}-rules.csv")
 
 
 @router.get("/forests/{forest}/quote")

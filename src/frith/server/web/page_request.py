@@ -19,9 +19,9 @@ NOTICES = {
     "granted": "The grant is saved.",
     "withdrawn": "The grant is withdrawn. What was spent under it stays spent.",
     "member": "The member is added. Create a token for them next.",
-    "revoked": "The token is revoked.",
+    "revoked": "The token is revoked, and so is everything that was made with it.",
     "stopped": "The job is stopped; its charge is kept.",
-    "disabled": "They are disabled, and all their tokens are revoked.",
+    "disabled": "They are disabled, and all their tokens are revoked, with all that was made with them.",
     "enabled": "They may sign in again, with new tokens.",
     "cancelled": "The job and its reservation are cancelled.",
 }
@@ -32,7 +32,7 @@ class PageRequest(Caller):
     """A caller in a browser."""
 
     def __init__(self, request: Request):
-        super().__init__(request.app.state.context, request.state.member)
+        super().__init__(request.app.state.context, request.state.credential)
         self.request, self.signed_in = request, request.state.signed_in
 
     def show(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:

@@ -12,6 +12,7 @@ from frith.engines.draft import draft_of_files, draft_text
 from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server.budget import tables
+from frith.server.connections import Folder
 from frith.server.problems import Problem, invalid
 from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
 from frith.server.web.page_request import CuratorPage, PageRequest
@@ -30,7 +31,7 @@ def register(form: PostedForm, page: CuratorPage) -> Response:
     """The form's two buttons: draft a domain to review, or register the table."""
     try:
         if form.has("draft"):
-            return _form(page, form, domain=_draft(form))
+            return _form(page, form, domain=_draft(page, form))
         asked = read_document(d.TableRequest, _request(form))
         tables.register_request(page.context, asked)
     except Problem as problem:
@@ -44,22 +45,32 @@ def policy_request(form: Form) -> d.PolicyRequest:
     return read_document(d.PolicyRequest, data | {"learners": form.all("learners")})
 
 
+def source_fields(form: Form) -> dict[str, str]:
+    """The connection, and what is picked in it."""
+    return {"connection": form.text("connection")} | form.given("table", "query")
+
+
 def _request(form: Form) -> dict[str, Any]:
-    words = {name: form.text(name) for name in ("name", "source", "domain", "title")}
-    return words | {"signed": form.has("signed"), "policy": policy_request(form)}
+    words = {name: form.text(name) for name in ("name", "domain", "title")}
+    return (
+        words | source_fields(form) | {"signed": form.has("signed"), "policy": policy_request(form)}
+    )
 
 
-def _draft(form: Form) -> str:
+def _draft(page: PageRequest, form: Form) -> str:
     """A domain drafted from the records: exact facts, shown to the curator alone and not stored."""
-    source, label = form.text("source"), form.text("label")
-    if "://" in source:
+    settings, label = page.context.settings, form.text("label")
+    table = form.text("table")
+    if not table or not label:
+        raise invalid("name the table and the label's column to draft a domain")
+    connection = settings.connections.get(form.text("connection"))
+    if not isinstance(connection, Folder):
         raise invalid("only files can be drafted from; for a database, write the domain here")
-    if not source or not label:
-        raise invalid("name the source and the label's column to draft a domain")
     try:
-        return draft_text(draft_of_files(source, label, form.text("person") or None))
+        files = connection.place(table, None)
+        return draft_text(draft_of_files(files, label, form.text("person") or None))
     except FrithError as error:
-        raise invalid(str(error)) from None
+        raise invalid(connection.hide(str(error))) from None
     except (OSError, ValueError):  # its message may quote a record
         raise invalid("the file cannot be read; it may be cut off") from None
 
@@ -75,6 +86,7 @@ def _form(
         problem=problem,
         domain=form.text("domain") if domain is None else domain,
         is_draft=domain is not None,
+        connections=page.context.settings.connections,
         learners=list(BY_NAME),
         chosen=list(BY_NAME) if is_new else form.all("learners"),
     )

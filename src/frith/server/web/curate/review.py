@@ -22,8 +22,9 @@ from frith.server.budget.policies import read_policy
 from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.problems import Problem
+from frith.server.sources import shown
 from frith.server.web import charts, texts
-from frith.server.web.curate.register import policy_request
+from frith.server.web.curate.register import policy_request, source_fields
 from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
 from frith.server.web.page_request import CuratorPage, PageRequest
 
@@ -55,7 +56,7 @@ def raise_version(form: PostedForm, table: str, page: CuratorPage) -> Response:
 
 @router.post("/batches")
 def add_batch(form: PostedForm, table: str, page: CuratorPage) -> Response:
-    data = {"name": form.text("name"), "source": form.text("source")}
+    data = {"name": form.text("name")} | source_fields(form)
     try:
         asked = read_document(d.BatchRequest, data | {"disjoint": form.has("disjoint")})
         tables.add_batch_request(page.context, table, asked)
@@ -103,7 +104,8 @@ def _review_page(
         "curate/review.html",
         problem.status if problem else 200,
         view=view,
-        source=tables.masked(view.table.source),
+        source=shown(view.table.source),
+        connections=page.context.settings.connections,
         policy=_policy_fields(view, form) if at == "policy" else view.policy.to_json(),
         learners=list(BY_NAME),
         analysts=people,
@@ -124,7 +126,7 @@ def _facts(context: Context, session: Session, view: View, me: str) -> dict[str,
         "account": texts.Account(whole),
         "accounts": {accounts.member_of(s.name): texts.Account(s) for s in states},
         "grants": [tables.grant_document(g) for g in tables.list_grants(session, view.name)],
-        "batches": [(b, tables.masked(b.source)) for b in tables.list_batches(session, view.name)],
+        "batches": [(b, shown(b.source)) for b in tables.list_batches(session, view.name)],
         "entries": entries[::-1][:_SHOWN],
         "n_entries": len(entries),
         "lines": lines,
