@@ -149,6 +149,9 @@ def forget_neighbors(path):
         file.execute("ALTER TABLE account DROP COLUMN neighbors")
         for table in ("registered_table", "batch"):
             file.execute(f"ALTER TABLE {table} DROP COLUMN types")
+        file.execute("DROP INDEX tokens_by_parent")
+        for column in ("parent", "minter"):
+            file.execute(f"ALTER TABLE token DROP COLUMN {column}")
         file.execute("UPDATE frith_version SET version_num = '0002'")
     file.close()
 

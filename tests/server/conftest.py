@@ -45,6 +45,12 @@ def at(file: Path | str) -> Source:
     return Source(CONNECTION, Path(file).name)
 
 
+def declare(house, **connections):
+    """The same server with further connections."""
+    found = Settings(connections=connections).connections
+    house.set(connections={**house.settings.connections, **found})
+
+
 class HandClock:
     """A time that passes when a test says so."""
 

@@ -13,14 +13,8 @@ from frith.server.budget import tables
 from frith.server.connections import DuckDBFile, Folder, PostgresDatabase, SparkLake
 from frith.server.settings import Settings, load_settings
 from frith.server.sources import Source, connection_of, open_source, read_source, shown
-from tests.server.conftest import refused, said
+from tests.server.conftest import declare, refused, said
 from tests.tables import small_domain, small_table
-
-
-def declare(house, **connections):
-    """The same server with further connections."""
-    found = Settings(connections=connections).connections
-    house.set(connections={**house.settings.connections, **found})
 
 
 def ask(house, small, **pick):

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import importlib
 import json
 import socket
 import threading
@@ -13,27 +12,18 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
-from sqlalchemy import text
 
 from benchmarks.server_process import ServerProcess
-from frith.client.kinds import JobKind, ProblemCode
-from frith.ledger.database import Database
-from frith.server.auth.members import get_member
-from frith.server.budget import source_checks, tables
-from frith.server.budget.amounts import read_budget
-from frith.server.context import Context
-from frith.server.jobs import queue
+from frith.client.kinds import ProblemCode
+from frith.server.budget import source_checks
 from frith.server.jobs.lifecycle import MAX_ATTEMPTS
-from frith.server.jobs.requests import ask_to_train
 from frith.server.problems import FAILED, FAILED_FREE, Problem
-from frith.server.run import sample
 from frith.server.run.worker import Worker
-from frith.server.schema import Job
-from frith.server.settings import Settings
-from tests.server.conftest import domain_text, said
+from tests.server.conftest import declare, domain_text, said
 from tests.tables import small_domain, small_table
 
 F = Fraction
+MORE = {"domain": domain_text(small_domain()), "policy": {"epsilon": "9"}}
 
 
 @contextlib.contextmanager
@@ -81,9 +71,10 @@ def clinic(house, postgres_server, postgres_database):
             cursor.adbc_ingest("small", pa_table(small_table()), mode="create")
         run("CREATE ROLE {reader} LOGIN")
         run("GRANT SELECT ON small TO {reader}")
-        source = postgres_database.replace("postgres:@", f"{reader}@") + "&table=small"
-        body = {"name": "clinic", "source": source, "domain": domain_text(small_domain())}
-        said(house.curator.post("/v1/tables", json=body | {"policy": {"epsilon": "9"}}), 201)
+        url = postgres_database.replace("postgres:@", f"{reader}@")
+        declare(house, clinic={"kind": "postgresql", "url": url})
+        body = {"name": "clinic", "connection": "clinic", "table": "small"} | MORE
+        said(house.curator.post("/v1/tables", json=body), 201)
         said(house.curator.put("/v1/tables/clinic/grants/ana", json={}))
         yield run
         run("DROP OWNED BY {reader}")
@@ -161,7 +152,7 @@ def test_a_worker_without_its_source_neither_drains_the_queue_nor_burns(house, l
         assert [line["wait"] for line in told] == [1, 2, 4, 8, 16, 32]
         assert [line["failures"] for line in told] == [1, 2, 3, 4, 5, 6]
         assert {line["table"] for line in told} == {house.table}
-        assert "there is no Parquet" in told[0]["why"]
+        assert "the connection has no Parquet" in told[0]["why"]
     house.clock.move(seconds=61)
     house.work()
     assert states(house, asked)[1:] == ["done"] * 8
@@ -180,7 +171,7 @@ def test_another_worker_has_what_one_lacks(house):
 
 def test_a_lost_batch_holds_up_no_job_of_its_table(house):
     forest, path = house.train(epsilon="1")["id"], house.folder / "later.parquet"
-    batch = {"name": "next", "source": str(path), "disjoint": True}
+    batch = {"name": "next", "connection": "sample", "table": path.name, "disjoint": True}
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=batch), 201)
     update = {"epsilon": "0.5", "batch": "next"}
     with away(path):
@@ -228,8 +219,8 @@ def guessed(house):
         table.to_parquet(path)
 
     write()
-    body = {"name": "guessed", "source": str(path), "domain": domain_text(small_domain())}
-    said(house.curator.post("/v1/tables", json=body | {"policy": {"epsilon": "9"}}), 201)
+    body = {"name": "guessed", "connection": "sample", "table": path.name} | MORE
+    said(house.curator.post("/v1/tables", json=body), 201)
     said(house.curator.put("/v1/tables/guessed/grants/ana", json={}))
     return write
 
@@ -265,33 +256,6 @@ def test_a_catalogue_of_another_type_costs_nothing(house, clinic, lines):
     assert "not of the types" in faults(lines)[0]["why"]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_tables_registered_before_types_were_noted_still_open(kind, tmp_path, request):
-    place = str(tmp_path / "server.db")
-    if kind == "postgresql":
-        place = request.getfixturevalue("postgres_database")
-    migration = importlib.import_module("frith.ledger.migrations.versions.0005_types")
-    database = Database(place)
-    database.upgrade()
-    context = Context(database, Settings(database=place))
-    table = sample.fill(context, tmp_path).table
-    with database.write() as session:
-        for name in ("registered_table", "batch"):
-            session.execute(text(f"ALTER TABLE {name} DROP COLUMN types"))
-        session.execute(text(f"UPDATE frith_version SET version_num = {migration.down_revision!r}"))
-    database.upgrade()
-    with database.write() as session:
-        assert tables.get_table(session, table).types is None
-        member = get_member(session, sample.ANALYST)
-        view = tables.see(session, table, member)
-        asked = ask_to_train(JobKind.TRAIN, "id3", read_budget("1"), {}, view.domain)
-        job = queue.accept(context, session, view, member, asked).id
-    assert Worker(context).work_once()
-    with database.read() as session:
-        assert session.get(Job, job).state == "done"
-    database.close()
-
-
 def test_a_guarantee_says_what_is_taken_for_public(house):
     job = house.train()
     forest = said(house.analyst.get(f"/v1/forests/{job['id']}"))["forest"]
@@ -320,20 +284,27 @@ def test_a_check_that_hangs_is_given_up_and_keeps_its_place():
         source_checks.in_time({}.popitem, 5)
 
 
+def never_answering(folder, silent):
+    """A server with a connection to a socket that says nothing."""
+    url = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d"
+    server = ServerProcess(folder, workers=0, source_connect_seconds=2)
+    declared = json.loads(server.settings["connections"])
+    declared["silent"] = {"kind": "postgresql", "url": url}
+    server.settings["connections"] = json.dumps(declared)
+    return server
+
+
 def test_sources_that_never_answer_leave_the_server_to_others(tmp_path):
-    server = ServerProcess(tmp_path, workers=0, source_connect_seconds=2)
-    domain = json.dumps(small_domain().to_json())
     with (
         socket.create_server(("127.0.0.1", 0), backlog=64) as silent,
-        server,
+        never_answering(tmp_path, silent) as server,
         ThreadPoolExecutor(41) as pool,
         server.client(server.sample.analyst_token) as analyst,
         server.client(server.sample.curator_token) as curator,
     ):
-        source = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d?table=t"
 
         def register(i):
-            body = {"name": f"t{i}", "source": source, "domain": domain, "policy": {"epsilon": "1"}}
+            body = {"name": f"t{i}", "connection": "silent", "table": "t"} | MORE
             return curator.post("/v1/tables", json=body)
 
         asked = [pool.submit(register, i) for i in range(41)]
