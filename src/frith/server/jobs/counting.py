@@ -19,12 +19,12 @@ from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_from_json, question_to_json
 from frith.privacy.budget import Budget
 from frith.privacy.window import check_question
-from frith.server.jobs.requests import TIMING, JobRequest
+from frith.server.jobs.requests import ASSUMED, JobRequest
 from frith.server.problems import Problem, conflict, invalid
 from frith.server.schema import Job
 from frith.server.settings import Settings
 
-_MAX_CELLS = 2**20
+MAX_CELLS = 2**20
 _PURPOSE = "counts for several parties"
 _WHOLE = Fraction(1)  # the question gets the whole budget of its request
 
@@ -54,7 +54,7 @@ def ask_to_count(
     if fingerprint != domain.fingerprint:
         raise conflict("this table has another domain than the one asked about")
     try:
-        kernel = question_from_json(question, domain, _MAX_CELLS)
+        kernel = question_from_json(question, domain, MAX_CELLS)
         plain = question_to_json(kernel)
         if plain != question:
             raise ValueError("the question says more than it asks")
@@ -105,7 +105,7 @@ def count(asked: JobRequest, curator: Curator, settings: Settings) -> dict[str, 
         release = curator.noisy_counts(kernel, share, _PURPOSE)
         said = {"question": terms.digest, "values": release.values.tolist()}
         said["variance"] = release.variance
-    return said | {"guarantee": curator.guarantee.assuming(TIMING).to_json()}
+    return said | {"guarantee": curator.guarantee.assuming(*ASSUMED).to_json()}
 
 
 def _kernel(asked: JobRequest, domain: Domain) -> Question:

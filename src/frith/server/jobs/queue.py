@@ -17,6 +17,7 @@ from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.server.budget.accounts import open_accounts, quote, require
 from frith.server.budget.views import View
 from frith.server.context import Context
+from frith.server.jobs import sizes
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict
 from frith.server.schema import Job, Member, RequestKey
@@ -59,6 +60,7 @@ def _queue(
     batch_account: str | None,
 ) -> Job:
     _check_queue(context, session, member)
+    sizes.check(context.settings, sizes.estimate(session, asked, view.domain))
     job = Job(
         id=context.new_secret(8),
         member=member.name,

@@ -24,7 +24,10 @@ _LARGEST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
 _RESERVED = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
 """Parameters that the server sets itself."""
 
-TIMING = "when a job starts and how long it takes tell nothing about the records"
+ASSUMED = (
+    "when a job starts and how long it takes tell nothing about the records",
+    "that a job is not ended at a limit of time or memory tells nothing about the records",
+)
 """What every guarantee of a server assumes beside its claim."""
 
 

@@ -20,13 +20,13 @@ from frith.learners import RandomDecisionForestClassifier
 from frith.server.budget.tables import domain_of, get_table, open_source
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
-from frith.server.jobs.requests import TIMING, JobRequest, make_learner
+from frith.server.jobs.requests import ASSUMED, JobRequest, make_learner
+from frith.server.jobs.sizes import SYNTHETIC
 from frith.server.problems import invalid
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
 
 OpenCurator = Callable[[Engine, Any], Curator]
-_SYNTHETIC = 1_000  # records of a dry run
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
 R = TypeVar("R", Forest, Score)
 
@@ -61,7 +61,7 @@ class Work:
 
     def open_table(self) -> Engine:
         if self.is_dry:
-            records = synthetic_table(self.domain, _SYNTHETIC, np.random.default_rng(self.seed))
+            records = synthetic_table(self.domain, SYNTHETIC, np.random.default_rng(self.seed))
             return open_table(records, self.domain)
         return open_source(self.source, self.domain)
 
@@ -113,5 +113,5 @@ class Work:
 
 
 def _assuming(release: R, *more: str) -> R:
-    """Add to the guarantee what it assumes: that timing reveals nothing, and anything else given."""
-    return replace(release, guarantee=release.guarantee.assuming(TIMING, *more))
+    """Add to the guarantee what it assumes: that time and limits reveal nothing, and anything given."""
+    return replace(release, guarantee=release.guarantee.assuming(*ASSUMED, *more))

@@ -1,4 +1,4 @@
-"""A worker takes jobs one by one: it charges, trains and stores, in its own process."""
+"""A worker takes jobs one by one and supervises the process that charges, trains and stores."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ from frith.engines import Engine
 from frith.ledger.database import StoreError
 from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
+from frith.server.budget.tables import domain_of, get_table
 from frith.server.context import Context
-from frith.server.jobs import lifecycle
+from frith.server.jobs import lifecycle, sizes
+from frith.server.jobs.journal import pack
+from frith.server.jobs.requests import JobRequest
 from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, Problem
 
 log = structlog.get_logger("frith.worker")
+_LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
+RunCaged = Callable[[str, str, sizes.Limits, threading.Event], None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 
 
@@ -34,11 +39,22 @@ def open_curator(
 
 
 class Worker:
-    """Runs the jobs of a server. Only tests pass another `make_curator`; no setting can."""
+    """Runs the jobs of a server, each in a `cage`; without one, in this process.
 
-    def __init__(self, context: Context, make_curator: MakeCurator = open_curator):
-        self.context, self.name = context, context.new_secret(6)
-        self._make_curator = make_curator
+    The process in a cage is a worker without one, of the same `name`. Only tests pass another
+    `make_curator`; no setting can.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        make_curator: MakeCurator = open_curator,
+        *,
+        cage: RunCaged | None = None,
+        name: str | None = None,
+    ):
+        self.context, self.name = context, name or context.new_secret(6)
+        self._make_curator, self._cage = make_curator, cage
 
     def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
         """Work until `is_over`; a job that has begun is finished first."""
@@ -60,15 +76,32 @@ class Worker:
             job_id = None if job is None else job.id
         if job_id is None:
             return False
-        with contextlib.suppress(lifecycle.Lost), self._heartbeat(job_id):
-            self._do(job_id)
+        with contextlib.suppress(lifecycle.Lost), self._heartbeat(job_id) as lost:
+            if self._cage is None:
+                self.do(job_id)
+            else:
+                self._supervise(self._cage, job_id, lost)
         return True
 
-    def _do(self, job_id: str) -> None:
+    def _supervise(self, run_caged: RunCaged, job_id: str, lost: threading.Event) -> None:
+        """Let a process of its own do the job, and fail the job if it was killed at a limit."""
+        with self.context.database.read() as session:
+            job = lifecycle.mine(session, job_id, self.name, to_change=False)
+            asked, table = JobRequest.read(job.body), get_table(session, job.table)
+            limits = sizes.limits(self.context.settings, session, asked, domain_of(table))
+        try:
+            run_caged(self.name, job_id, limits, lost)
+        except sizes.OverLimit as limit:
+            log.error("job killed", job=job_id, limit=str(limit))
+            self._fail(job_id, FAILED)
+
+    def do(self, job_id: str) -> None:
+        """Do a job that this worker has leased, and store how it ended."""
         try:
             document = self._work(job_id)
+            packed = None if document is None else pack(document)
             with self.context.database.write() as session:
-                lifecycle.finish(self.context, session, job_id, self.name, document)
+                lifecycle.finish(self.context, session, job_id, self.name, packed)
             log.info("job done", job=job_id)
         except (lifecycle.Lost, StoreError):
             raise
@@ -102,9 +135,10 @@ class Worker:
         passes = itertools.count(1)
 
         def begin(purpose: str) -> None:
+            fresh, number = journal.take_fresh(), next(passes)
+            packed = pack(fresh) if fresh else None
             with self.context.database.write() as session:
-                fresh, number = journal.take_fresh(), next(passes)
-                lifecycle.advance(self.context, session, job_id, self.name, purpose, fresh, number)
+                lifecycle.advance(self.context, session, job_id, self.name, purpose, packed, number)
 
         return self._make_curator(engine, budget, journal, begin)
 
@@ -115,22 +149,31 @@ class Worker:
             )
 
     @contextlib.contextmanager
-    def _heartbeat(self, job_id: str) -> Iterator[None]:
-        """Renew the lease while the job runs."""
-        done = threading.Event()
+    def _heartbeat(self, job_id: str) -> Iterator[threading.Event]:
+        """Renew the lease while the job runs; the event says that the job is no longer ours."""
+        done, lost = threading.Event(), threading.Event()
+        every = self.context.settings.lease_seconds / 4
 
         def beat() -> None:
-            while not done.wait(self.context.settings.lease_seconds / 4):
-                with (
-                    contextlib.suppress(StoreError, lifecycle.Lost),
-                    self.context.database.write() as session,
-                ):
-                    lifecycle.renew(self.context, session, job_id, self.name)
+            renewed = time.monotonic()
+            while not done.wait(min(every, _LOOK_SECONDS)) and not lost.is_set():
+                try:
+                    if time.monotonic() - renewed >= every:
+                        with self.context.database.write() as session:
+                            lifecycle.renew(self.context, session, job_id, self.name)
+                        renewed = time.monotonic()
+                    else:
+                        with self.context.database.read() as session:
+                            lifecycle.mine(session, job_id, self.name, to_change=False)
+                except lifecycle.Lost:
+                    lost.set()
+                except StoreError:
+                    continue
 
         thread = threading.Thread(target=beat, daemon=True)
         thread.start()
         try:
-            yield
+            yield lost
         finally:
             done.set()
             thread.join()
