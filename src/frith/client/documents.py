@@ -241,6 +241,13 @@ class HealthResponse(Document):
     status: str = "ok"
 
 
+class ReadyResponse(Document):
+    """Whether a server can do its work, and what it looked at."""
+
+    ready: bool
+    checks: dict[str, bool]
+
+
 class Member(Document):
     """Somebody who may use the server."""
 
@@ -388,6 +395,7 @@ class Estimate(Document):
     cells: int = Field(description="The counters of its largest question.")
     bytes: int = Field(description="Of memory.")
     seconds: int = Field(description="On one core.")
+    stored: int = Field(description="Bytes that its result takes in the database.")
 
 
 class Quote(Document):

@@ -61,6 +61,14 @@ class Settings(BaseModel):
     queued_per_member: Count = 100
     running_per_member: Count = 4
     """Jobs of one member that run at the same time, over all workers."""
+    stored_per_member: Count = 2_000_000_000
+    """The most bytes that one member's results may take, as estimated when they are asked for."""
+    dry_run_days: Count = 30
+    """Dry runs and their forests are forgotten after this long."""
+    key_days: Count = 90
+    """Idempotency keys are forgotten this long after their job has ended."""
+    least_disk_bytes: Count = 100_000_000
+    """With less room beside a SQLite database, the server says that it is not ready."""
     job_cells: Count = 2**23
     """A request whose largest question is estimated to have more counters is refused."""
     job_bytes: Count = 3 * 2**29

@@ -25,7 +25,7 @@ from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
 from frith.server.schema import Member
 
-PUBLIC = ("/health", "/sign-in", "/static/")
+PUBLIC = ("/health", "/ready", "/sign-in", "/static/")
 BEARER = ("/v1", "/metrics")
 _REMEMBERED = 1_000  # (address, token) pairs that were right before
 

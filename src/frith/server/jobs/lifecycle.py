@@ -176,6 +176,7 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
         state = shown_state(context, job)
         raise conflict(f"only a job that has not ended can be cancelled, and this is {state}")
     _cancel_reservations(context, session, job)
+    give_back_room(session, job)
     job.state, job.finished, job.lease = JobState.CANCELLED, context.now(), None
 
 
@@ -187,6 +188,12 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
         _cancel_reservations(context, session, job)
     job.problem = problem
     _end(context, job, JobState.FAILED)
+
+
+def give_back_room(session: Session, job: Job) -> None:
+    """Take what a job stores from what its member stores."""
+    own = session.get_one(Member, job.member, with_for_update=True)
+    own.stored, job.stored = max(0, own.stored - job.stored), 0
 
 
 def _cancel_reservations(context: Context, session: Session, job: Job) -> None:

@@ -24,8 +24,10 @@ from frith.server.jobs.journal import pack
 from frith.server.jobs.requests import JobRequest
 from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, Problem
+from frith.server.run import upkeep
 
 log = structlog.get_logger("frith.worker")
+_SWEEP_EVERY = 60  # times that a worker says that it is there
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
 RunCaged = Callable[[str, str, sizes.Limits, threading.Event], None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
@@ -59,14 +61,15 @@ class Worker:
     def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
         """Work until `is_over`; a job that has begun is finished first."""
         log.info("worker started", worker=self.name)
-        while not is_over():
-            try:
-                busy = self.work_once()
-            except StoreError:
-                log.warning("the database cannot be used; trying again")
-                busy = False
-            if not busy:
-                time.sleep(idle_seconds)
+        with self._upkeep():
+            while not is_over():
+                try:
+                    busy = self.work_once()
+                except StoreError:
+                    log.warning("the database cannot be used; trying again")
+                    busy = False
+                if not busy:
+                    time.sleep(idle_seconds)
         log.info("worker stopped", worker=self.name)
 
     def work_once(self) -> bool:
@@ -147,6 +150,28 @@ class Worker:
             lifecycle.fail(
                 self.context, session, lifecycle.mine(session, job_id, self.name), message
             )
+
+    @contextlib.contextmanager
+    def _upkeep(self) -> Iterator[None]:
+        """Meanwhile, say that this worker is there, and forget what is old."""
+        done = threading.Event()
+
+        def keep_up() -> None:
+            for number in itertools.count():
+                with contextlib.suppress(StoreError):
+                    upkeep.mark_seen(self.context, self.name)
+                    if number % _SWEEP_EVERY == 0:
+                        upkeep.sweep(self.context)
+                if done.wait(upkeep.SEEN_SECONDS):
+                    return
+
+        thread = threading.Thread(target=keep_up, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     @contextlib.contextmanager
     def _heartbeat(self, job_id: str) -> Iterator[threading.Event]:
