@@ -174,7 +174,7 @@ def test_killed_workers_and_killed_jobs_leave_no_orphans_and_are_paid_once(serve
         (_, *below) = family(worker)
         assert len(below) == 3, "a tracker, the warm process, and the job's"
         os.kill(worker, signal.SIGKILL)
-        until(lambda: not any(map(is_alive, below)), 10)
+        until(lambda: not any(map(is_alive, below)))
         until(lambda: len(server.workers()) == 1 and server.workers() != [worker])
         (again,) = server.workers()
         until(lambda: len(family(again)) == 4, 120)
