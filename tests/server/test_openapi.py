@@ -22,6 +22,7 @@ from frith.server.app import make_app
 from frith.server.auth import members
 from frith.server.context import Context
 from frith.server.problems import STATUS
+from frith.server.run import upkeep
 from frith.server.settings import Settings
 from tests.server.conftest import HandClock, House, said
 
@@ -66,6 +67,7 @@ def busy(template, tmp_path_factory):
     house.train(parameters={"n_trees": 0})
     queued = said(house.analyst.ask(house.table, epsilon="0.3"), 202)["id"]
     house.add("bea")
+    upkeep.mark_seen(house.context, "w")
     with house.database.write() as session:
         spare = members.issue_token(house.context, session, "bea").token.id
     house.values = {

@@ -44,6 +44,9 @@ SECURITY = {
 }
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
 """For the OpenAPI document alone: the auth middleware has checked the token already."""
+_NOT_READY: dict[int | str, dict[str, Any]] = {
+    503: {"model": ReadyResponse, "description": "Something is not in order"}
+}
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _DATABASE_WAIT = 5  # seconds
 _CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
@@ -69,12 +72,10 @@ def make_app(context: Context) -> FastAPI:
     api.include_router(metrics)
     app.include_router(api)
     add_pages(app)
-    for path, route, document in (
-        ("/health", health, HealthResponse),
-        ("/ready", ready, ReadyResponse),
-    ):
-        app.add_api_route(path, route, response_model=document, tags=["operations"])
-        app.add_api_route(path, route, methods=["HEAD"], include_in_schema=False)
+    for method in ("GET", "HEAD"):
+        about: dict[str, Any] = {"methods": [method], "include_in_schema": method == "GET"}
+        app.add_api_route("/health", health, tags=["operations"], **about)
+        app.add_api_route("/ready", ready, tags=["operations"], responses=_NOT_READY, **about)
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
     app.add_middleware(AuthMiddleware, context=context)
