@@ -14,6 +14,7 @@ from benchmarks.server_process import ServerProcess
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.jobs import sizes
+from frith.server.jobs.lifecycle import MAX_ATTEMPTS
 from frith.server.jobs.sizes import Limits
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED
 from frith.server.run.cage import Cage, used_bytes
@@ -100,6 +101,23 @@ def test_stopping_a_running_job_frees_its_worker_at_once(caged, long_table, by):
     assert caged.spent(f"{long_table}/{ANALYST}") == (1, 0)
     with caged.database.read() as session:
         assert session.scalars(select(Release)).all() == []
+
+
+def test_a_job_that_cannot_be_started_ends_no_worker_and_fails_in_the_end(house, lines):
+    """Nothing is charged before a process has begun."""
+
+    def no_room(*args):
+        raise OSError("no process can be started")
+
+    house.worker = Worker(house.context, cage=no_room)
+    job = said(house.analyst.ask(house.table), 202)["id"]
+    for _ in range(MAX_ATTEMPTS):
+        assert house.worker.work_once()
+        house.clock.move(seconds=61)
+    assert not house.worker.work_once()
+    check_failed(house, job, house.table)
+    assert house.spent(house.table) == (0, 0)
+    assert "OSError" in [line.get("error") for line in lines]
 
 
 def test_two_jobs_forked_from_one_process_draw_other_noise(caged):

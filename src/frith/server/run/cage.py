@@ -48,16 +48,18 @@ class Cage:
             self._processes.set_forkserver_preload(["frith.server.run.warm"])
             forkserver.ensure_running()
 
-    def run(self, worker: str, job_id: str, limits: Limits, lost: threading.Event) -> None:
-        """Run a job until it ends or is `lost`; raises `OverLimit` if it was killed at a limit."""
+    def run(self, worker: str, job_id: str, limits: Limits, lost: threading.Event) -> int | None:
+        """Run a job until it ends or is `lost`; the exit code of its process.
+
+        Raises `OverLimit` if it was killed at a limit.
+        """
         process = self._processes.Process(target=run_job, args=(self._settings, worker, job_id))
         process.start()
         try:
             _watch(process, limits, lost)
         finally:
             code = _end(process)
-        if code != 0 and not lost.is_set():
-            log.warning("job's process died; another takes the job up", job=job_id, code=code)
+        return code
 
 
 def _watch(process: BaseProcess, limits: Limits, lost: threading.Event) -> None:

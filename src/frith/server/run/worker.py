@@ -29,7 +29,7 @@ from frith.server.run import upkeep
 log = structlog.get_logger("frith.worker")
 _SWEEP_EVERY = 60  # times that a worker says that it is there
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
-RunCaged = Callable[[str, str, sizes.Limits, threading.Event], None]
+RunCaged = Callable[[str, str, sizes.Limits, threading.Event], int | None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 
 
@@ -87,16 +87,28 @@ class Worker:
         return True
 
     def _supervise(self, run_caged: RunCaged, job_id: str, lost: threading.Event) -> None:
-        """Let a process of its own do the job, and fail the job if it was killed at a limit."""
-        with self.context.database.read() as session:
-            job = lifecycle.mine(session, job_id, self.name, to_change=False)
-            asked, table = JobRequest.read(job.body), get_table(session, job.table)
-            limits = sizes.limits(self.context.settings, session, asked, domain_of(table))
+        """Let a process of its own do the job, and fail the job if it was killed at a limit.
+
+        A job whose process dies or cannot be started is taken up again when its lease has ended.
+        """
         try:
-            run_caged(self.name, job_id, limits, lost)
+            code = run_caged(self.name, job_id, self._limits(job_id), lost)
+        except (lifecycle.Lost, StoreError):
+            raise
         except sizes.OverLimit as limit:
             log.error("job killed", job=job_id, limit=str(limit))
             self._fail(job_id, FAILED)
+        except Exception as error:  # noqa: BLE001 - no job may end its worker
+            log.error("job not started", job=job_id, error=type(error).__name__)
+        else:
+            if code != 0 and not lost.is_set():
+                log.warning("job's process died", job=job_id, code=code)
+
+    def _limits(self, job_id: str) -> sizes.Limits:
+        with self.context.database.read() as session:
+            job = lifecycle.mine(session, job_id, self.name, to_change=False)
+            asked, table = JobRequest.read(job.body), get_table(session, job.table)
+            return sizes.limits(self.context.settings, session, asked, domain_of(table))
 
     def do(self, job_id: str) -> None:
         """Do a job that this worker has leased, and store how it ended."""
