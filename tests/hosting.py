@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import itertools
 import socket
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import structlog
 import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 import frith
 from frith.server.app import make_app
@@ -125,3 +130,26 @@ def listening(context, **tls):
     finally:
         server.should_exit = True
         thread.join()
+
+
+def self_signed(folder):
+    """A certificate that no authority vouches for, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "frith test")])
+    now = datetime.now(UTC)
+    host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(host, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
+    plain = serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    )
+    return str(folder / "cert.pem"), str(folder / "key.pem")

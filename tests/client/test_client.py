@@ -1,19 +1,14 @@
 """`frith.connect`: what a server has learned is as good as learned here, and paid once."""
 
-import ipaddress
 import json
 import pickle
 import sys
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import get_overloads
 
 import httpx2
 import numpy as np
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from sklearn.base import clone
 
 import frith
@@ -22,7 +17,7 @@ from frith.client.documents import Account
 from frith.curator.confusion import Score
 from frith.errors import BudgetExceeded, RemoteError
 from frith.learners import BY_NAME
-from tests.hosting import hosted, listening
+from tests.hosting import hosted, listening, self_signed
 from tests.tables import small_domain, small_table
 
 X = small_table(50, seed=2)[["color", "round", "size"]]
@@ -112,29 +107,6 @@ def test_a_server_that_is_not_there_is_named():
     with pytest.raises(RemoteError, match="http://127.0.0.1:1 cannot be reached; check") as caught:
         frith.connect("http://127.0.0.1:1", "secret")
     assert (caught.value.code, caught.value.status) == ("unreachable", None)
-
-
-def self_signed(folder):
-    """A certificate that no authority vouches for, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "frith test")])
-    now = datetime.now(UTC)
-    host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(host, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
-    plain = serialization.NoEncryption()
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    )
-    return str(folder / "cert.pem"), str(folder / "key.pem")
 
 
 def test_a_certificate_is_checked_and_ones_own_authority_can_be_named(host, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi.routing import iter_route_contexts
 
-OUTSIDE = {"/health", "/sign-in"}
+OUTSIDE = {"/health", "/ready", "/sign-in"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
@@ -20,7 +20,7 @@ class Route:
 
     @property
     def is_page(self) -> bool:
-        return not self.path.startswith(("/v1", "/metrics", "/health"))
+        return not self.path.startswith(("/v1", "/metrics", "/health", "/ready"))
 
     @property
     def names(self) -> list[str]:

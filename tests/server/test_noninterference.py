@@ -136,6 +136,7 @@ class Session:
 def whole_session(server, suffix):
     s = Session(server)
     s.call("nobody", "GET", "/health")
+    s.call("nobody", "GET", "/ready")
     s.call("nobody", "GET", "/v1/tables")
     curate(s, suffix)
     forest = train_all(s)

@@ -245,6 +245,13 @@ class HealthResponse(Document):
     status: str = "ok"
 
 
+class ReadyResponse(Document):
+    """Whether a server can do its work, and what it looked at."""
+
+    ready: bool
+    checks: dict[str, bool]
+
+
 class Member(Document):
     """Somebody who may use the server."""
 
@@ -401,6 +408,15 @@ class Grant(Document):
         return f"{self.member} may ask {self.table} about {what}{cap}"
 
 
+class Estimate(Document):
+    """How much a request takes, from the sizes in it and in the domain; never from the records."""
+
+    cells: int = Field(description="The counters of its largest question.")
+    bytes: int = Field(description="Of memory.")
+    seconds: int = Field(description="On one core.")
+    stored: int = Field(description="Bytes that its result takes in the database.")
+
+
 class Quote(Document):
     """What a request would cost, and what would be left."""
 
@@ -411,6 +427,7 @@ class Quote(Document):
     left_after_epsilon: float
     granted: bool
     refusal: str | None
+    estimate: Estimate | None = Field(default=None, description="What it takes to compute.")
 
     def __str__(self) -> str:
         if self.refusal is not None:

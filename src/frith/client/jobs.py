@@ -48,7 +48,7 @@ class Job(JobResponse):
         return self._update(self._wire.get("jobs", self.id))
 
     def cancel(self) -> Job:
-        """Cancel it and its reservation while it is still queued."""
+        """Cancel it with its reservation, or stop it if it is running; then its charge is kept."""
         return self._update(self._wire.post("jobs", self.id, "cancel"))
 
     def _update(self, data: Any) -> Job:

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from frith.errors import FormatError, FrithError, SourceError
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration."""
 _KEPT, _OPEN = 5, 20  # connections of each kind that are kept, and that may be open at once
 _RESTED_SECONDS = 1

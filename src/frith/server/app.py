@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frith._version import __version__
-from frith.client.documents import HealthResponse, first_problem
+from frith.client.documents import HealthResponse, ReadyResponse, first_problem
 from frith.client.kinds import ProblemCode
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
@@ -27,7 +27,8 @@ from frith.server.auth.caller import PROBLEMS
 from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
 from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
-from frith.server.problems import Problem, conflict, invalid
+from frith.server.problems import STATUS, Problem, conflict, invalid
+from frith.server.run.ready import Readiness
 from frith.server.settings import Settings
 from frith.server.web import add_pages
 from frith.server.web.errors import is_page, problem_page
@@ -46,6 +47,9 @@ HSTS = {"strict-transport-security": "max-age=31536000"}
 """Browsers come back over TLS alone; sent where cookies need TLS too."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
 """For the OpenAPI document alone: the auth middleware has checked the token already."""
+_NOT_READY: dict[int | str, dict[str, Any]] = {
+    503: {"model": ReadyResponse, "description": "Something is not in order"}
+}
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _DATABASE_WAIT = 5  # seconds
 _CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
@@ -63,6 +67,7 @@ def make_app(context: Context) -> FastAPI:
         redirect_slashes=False,  # a redirect names the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
+    app.state.readiness = Readiness()
     app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (tables, forests, jobs, parties, members, ledger):
@@ -70,7 +75,10 @@ def make_app(context: Context) -> FastAPI:
     api.include_router(metrics)
     app.include_router(api)
     add_pages(app)
-    app.add_api_route("/health", health, response_model=HealthResponse, tags=["operations"])
+    for method in ("GET", "HEAD"):
+        about: dict[str, Any] = {"methods": [method], "include_in_schema": method == "GET"}
+        app.add_api_route("/health", health, tags=["operations"], **about)
+        app.add_api_route("/ready", ready, tags=["operations"], responses=_NOT_READY, **about)
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
     app.add_middleware(AuthMiddleware, context=context)
@@ -79,8 +87,17 @@ def make_app(context: Context) -> FastAPI:
 
 
 async def health() -> HealthResponse:
-    """Answers if the server is up."""
+    """Answers if the server's process is alive, whatever else is wrong."""
     return HealthResponse()
+
+
+def ready(request: Request, response: Response) -> ReadyResponse:
+    """Whether the server can do its work: 200 if everything it looked at is in order, else 503."""
+    checks = request.app.state.readiness.look(request.app.state.context)
+    if not all(checks.values()):
+        response.status_code = STATUS[ProblemCode.UNAVAILABLE]
+        response.headers["retry-after"] = str(_DATABASE_WAIT)
+    return ReadyResponse(ready=all(checks.values()), checks=checks)
 
 
 class ErrorMiddleware:

@@ -33,8 +33,8 @@ FAILED = "the job failed on the curator's side, and its charge is kept; ask the 
 """The only message about a job that could not be finished, whatever the reason."""
 FAILED_FREE = "the job failed on the curator's side, and nothing was charged; ask the curator"
 """The same for a job that had not been charged."""
-STOPPED = "a curator stopped the job, and its charge is kept"
-STOPPED_FREE = "a curator stopped the job; it cost nothing"
+STOPPED = "the job was stopped, and its charge is kept"
+STOPPED_FREE = "the job was stopped; it cost nothing"
 
 
 class Problem(FrithError):

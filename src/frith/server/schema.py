@@ -21,7 +21,8 @@ class Base(DeclarativeBase):
 class Member(Base):
     """A curator or an analyst; `subject` is their `sub` at the OIDC issuer.
 
-    `disabled` is since when they cannot sign in; None for those who can.
+    `disabled` is since when they cannot sign in; None for those who can. `stored` is about how many
+    bytes their jobs store, by estimates from public sizes: a refusal must not tell how jobs ended.
     """
 
     __tablename__ = "member"
@@ -30,6 +31,7 @@ class Member(Base):
     subject: Mapped[str | None] = mapped_column(unique=True)
     created: Mapped[str]
     disabled: Mapped[str | None]
+    stored: Mapped[int] = mapped_column(BigInteger, default=0)
 
     @property
     def is_curator(self) -> bool:
@@ -129,6 +131,7 @@ class Job(Base):
     lease: Mapped[str | None]
     release: Mapped[str | None]
     problem: Mapped[str | None]
+    stored: Mapped[int] = mapped_column(BigInteger, default=0)
     __table_args__ = (
         Index("jobs_by_state", "state", "created"),
         Index("jobs_by_body", "table", "version", "body_hash"),
@@ -153,6 +156,14 @@ class Release(Base):
     document: Mapped[bytes]
     hash: Mapped[str]
     created: Mapped[str]
+
+
+class SeenWorker(Base):
+    """When a worker last said that it is there."""
+
+    __tablename__ = "worker"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    seen: Mapped[str]
 
 
 class Journal(Base):

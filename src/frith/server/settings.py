@@ -75,8 +75,24 @@ class Settings(BaseModel):
     queued_per_member: Count = 100
     running_per_member: Count = 4
     """Jobs of one member that run at the same time, over all workers."""
+    stored_per_member: Count = 2_000_000_000
+    """The most bytes that one member's results may take, as estimated when they are asked for."""
+    dry_run_days: Count = 30
+    """Dry runs and their forests are forgotten after this long."""
+    key_days: Count = 90
+    """Idempotency keys are forgotten this long after their job has ended."""
+    least_disk_bytes: Count = 100_000_000
+    """With less room beside a SQLite database, the server says that it is not ready."""
+    job_cells: Count = 2**23
+    """A request whose largest question is estimated to have more counters is refused."""
+    job_bytes: Count = 3 * 2**29
+    """A request that is estimated to take more memory is refused."""
+    job_seconds: Count = 14_400
+    """A request that is estimated to take longer is refused, and a job that does is killed."""
     heavy_reads: Count = 4
     """At most this many forests are read or drawn, or ledgers exported or verified, at once."""
+    shown_bytes: Count = 8_000_000
+    """Forests of longer JSON can be downloaded, but are not drawn or used to predict here."""
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
     least_colluders: Count = 1

@@ -182,10 +182,7 @@ def update(
 
 
 def cancel(ctx: typer.Context, id: JobId) -> None:
-    """Cancel a queued job and its reservation.
-
-    A curator can also stop a running job; its charge is kept.
-    """
+    """Cancel a queued job and its reservation, or stop a running one; then its charge is kept."""
     say(str(connect(ctx).job(id).cancel()))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
 
 from frith.client import documents as d
 from frith.server.api.jobs import Limit
@@ -15,6 +16,7 @@ from frith.server.api.tables import Key
 from frith.server.auth.caller import HEAVY, Before, Called, Caller
 from frith.server.budget.amounts import read_budget
 from frith.server.jobs import forests, history
+from frith.server.jobs.downloads import with_fields
 
 router = APIRouter(tags=["forests"])
 
@@ -30,17 +32,13 @@ def list_forests(
         return [history.describe(context, session, job) for job in found]
 
 
-@router.get("/forests/{forest}", dependencies=HEAVY)
-def get_forest(forest: str, caller: Called) -> d.ForestResponse:
+@router.get("/forests/{forest}", dependencies=HEAVY, response_model=d.ForestResponse)
+def get_forest(forest: str, caller: Called) -> Response:
     """A forest with its guarantee, and your receipt."""
     found = _find(forest, caller)
-    return d.ForestResponse(
-        id=found.id,
-        learner=found.learner,
-        parameters=found.parameters,
-        forest=found.document,
-        receipt=found.receipt,
-    )
+    receipt = None if found.receipt is None else found.receipt.to_json()
+    text = with_fields({"id": found.id, "receipt": receipt}, found.packed())
+    return StreamingResponse(text, media_type="application/json")
 
 
 @router.get("/forests/{forest}/rules", dependencies=HEAVY)

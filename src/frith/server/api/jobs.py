@@ -43,9 +43,9 @@ def get_job(job: str, caller: Called) -> d.JobResponse:
 
 @router.post("/jobs/{job}/cancel")
 def cancel(job: str, caller: Called) -> d.JobResponse:
-    """Cancel a queued job and its reservation.
+    """Cancel a queued job and its reservation, or stop a running one; then its charge is kept.
 
-    A curator can also stop a running job; its charge is kept.
+    On a server with a delivery schedule only curators can stop a running job.
     """
     with caller.write() as session:
         found = history.find_job(session, job, caller.member)

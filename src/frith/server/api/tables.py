@@ -17,7 +17,7 @@ from frith.server.budget.accounts import account_document
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import read_policy
 from frith.server.budget.views import View
-from frith.server.jobs import history, queue
+from frith.server.jobs import history, queue, sizes
 from frith.server.jobs.requests import JobRequest, ask_to_train, parameters_of, summary
 from frith.server.sources import shown
 
@@ -155,8 +155,11 @@ def quote(table: str, asked: d.ForestRequest, caller: Called) -> d.Quote:
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
-        _request(JobKind.TRAIN, asked, budget, view)
-        return accounts.quote(caller.context, session, view, caller.member.name, budget)
+        request = _request(JobKind.TRAIN, asked, budget, view)
+        found = sizes.estimate(session, request, view.domain)
+        sizes.check(caller.context.settings, found)
+        price = accounts.quote(caller.context, session, view, caller.member.name, budget)
+        return price.model_copy(update={"estimate": found})
 
 
 @router.post("/tables/{table}/forests", status_code=202)

@@ -31,7 +31,7 @@ from frith.server.auth.sessions import COOKIE, SignedIn, check_session
 from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
 
-PUBLIC = ("/health", "/sign-in", "/static/")
+PUBLIC = ("/health", "/ready", "/sign-in", "/static/")
 BEARER = ("/v1", "/metrics")
 _REMEMBERED = 1_000  # (address, token) pairs that were right before
 

@@ -24,7 +24,7 @@ from frith.server.problems import Problem, conflict, invalid
 from frith.server.schema import Job
 from frith.server.settings import Settings
 
-_MAX_CELLS = 2**20
+MAX_CELLS = 2**20
 _PURPOSE = "counts for several parties"
 _WHOLE = Fraction(1)  # the question gets the whole budget of its request
 
@@ -54,7 +54,7 @@ def ask_to_count(
     if fingerprint != domain.fingerprint:
         raise conflict("this table has another domain than the one asked about")
     try:
-        kernel = question_from_json(question, domain, _MAX_CELLS)
+        kernel = question_from_json(question, domain, MAX_CELLS)
         plain = question_to_json(kernel)
         if plain != question:
             raise ValueError("the question says more than it asks")

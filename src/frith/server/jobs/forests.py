@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from sqlalchemy.orm import Session
 
 from frith.client.documents import Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
-from frith.domain import Domain
 from frith.forest import Forest
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
@@ -20,7 +20,8 @@ from frith.server.budget import accounts
 from frith.server.budget.tables import see
 from frith.server.budget.views import View
 from frith.server.context import Context, check_name
-from frith.server.jobs import history, lifecycle, queue
+from frith.server.jobs import history, lifecycle, queue, sizes
+from frith.server.jobs.downloads import read_bounded, stored
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict, invalid, not_found
 from frith.server.schema import Batch, Job, Member
@@ -28,12 +29,14 @@ from frith.server.schema import Batch, Job, Member
 
 @dataclass(frozen=True)
 class Released:
-    """A forest as one member got it."""
+    """A forest as one member got it, by the request that grew its trees.
 
+    What was released stays in the database until it is needed.
+    """
+
+    context: Context
     job: Job
-    learner: str
-    parameters: dict[str, Any]
-    document: dict[str, Any]
+    asked: JobRequest
     receipt: Receipt | None
 
     @property
@@ -41,15 +44,20 @@ class Released:
         return self.job.id
 
     @property
+    def learner(self) -> str:
+        return str(self.asked.details["learner"])
+
+    @property
     def is_dry(self) -> bool:
         return self.job.kind == JobKind.DRY_RUN
 
-    @property
-    def domain(self) -> Domain:
-        return Domain.from_json(self.document["domain"])
+    def packed(self) -> Iterator[bytes]:
+        """The released document as it is stored, in pieces."""
+        return stored(self.context, self.job.release)
 
     def forest(self) -> Forest:
-        return Forest.from_json(self.document)
+        most = self.context.settings.shown_bytes
+        return Forest.from_json(read_bounded(self.packed(), most)["forest"])
 
     def draw(self, tree: int | None) -> str:
         """One tree, or the whole forest, as SVG."""
@@ -78,10 +86,9 @@ def find_forest(context: Context, session: Session, forest: str, member: Member)
     job = history.find_job(session, forest, member)
     if job.kind not in (JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN):
         raise not_found("forest")
-    document = history.released(context, session, job)
-    receipt = history.own_receipt(context, session, job)
-    parameters = document.get("parameters", {})
-    return Released(job, document["learner"], parameters, document["forest"], receipt)
+    history.require_done(context, job)
+    asked = sizes.origin(session, JobRequest.read(job.body))
+    return Released(context, job, asked, history.own_receipt(context, session, job))
 
 
 def list_forests(
@@ -151,8 +158,11 @@ def quote(
     batch: str | None,
 ) -> Quote:
     """What `ask` would cost; refused if `ask` would be, whatever is left of the budget."""
-    view, _, own = _request(context, session, forest, member, budget, batch)
-    return accounts.quote(context, session, view, member.name, budget, own)
+    view, request, own = _request(context, session, forest, member, budget, batch)
+    found = sizes.estimate(session, request, view.domain)
+    sizes.check(context.settings, found)
+    price = accounts.quote(context, session, view, member.name, budget, own)
+    return price.model_copy(update={"estimate": found})
 
 
 def _request(
@@ -175,7 +185,7 @@ def ask_about(
 
     The grant must still include the forest's attributes.
     """
-    view.check_reach(found.domain.names)
+    view.check_reach(found.asked.details["columns"])
     if batch is None:
         view.policy.check(None, budget)
         return JobRequest(JobKind.SCORE, budget, {"forest": found.job.release}), None

@@ -112,9 +112,13 @@ def find_release(
 
 def released(context: Context, session: Session, job: Job) -> Any:
     """The released document of a job; raises `not_ready` if it is not done."""
+    require_done(context, job)
+    document = session.scalar(select(Release.document).where(Release.id == job.release))
+    assert document is not None
+    return unpack(document)
+
+
+def require_done(context: Context, job: Job) -> None:
     state = shown_state(context, job)
     if state != JobState.DONE:
         raise Problem(ProblemCode.NOT_READY, f"the job is {state}", state=state)
-    release = session.get(Release, job.release)
-    assert release is not None
-    return unpack(release.document)

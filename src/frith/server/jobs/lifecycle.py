@@ -23,7 +23,7 @@ from frith.server.budget.accounts import settle_neighbors
 from frith.server.budget.tables import see
 from frith.server.context import Context
 from frith.server.jobs.history import delivery, is_held_back, shown_state
-from frith.server.jobs.journal import pack, unpack
+from frith.server.jobs.journal import unpack
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, conflict
 from frith.server.schema import Job, Journal, Member, Release
 
@@ -31,6 +31,11 @@ MAX_ATTEMPTS = 5
 
 Reads = tuple[str, bool]
 """What a job reads: a table, and whether one of its batches."""
+
+
+def reads_of(job: Job) -> Reads | None:
+    """What a job reads; None for a dry run, which reads nothing."""
+    return None if job.kind == JobKind.DRY_RUN else (job.table, job.kind == JobKind.UPDATE)
 
 
 class Lost(Exception):
@@ -124,18 +129,18 @@ def advance(
     job_id: str,
     worker: str,
     doing: str,
-    fresh: list[Any],
+    fresh: bytes | None,
     passes: int,
 ) -> None:
-    """Store the answers so far, and only then show that the next pass has begun.
+    """Store the answers so far, packed, and only then show that the next pass has begun.
 
     A rerun repeats passes that were shown before; the number shown never falls.
     """
     job = mine(session, job_id, worker)
-    if fresh:
+    if fresh is not None:
         query = select(func.count()).where(Journal.job == job_id)
         number = session.scalar(query) or 0
-        session.add(Journal(job=job_id, number=number, answers=pack(fresh)))
+        session.add(Journal(job=job_id, number=number, answers=fresh))
     job.passes, job.doing = max(job.passes, passes), doing
 
 
@@ -145,13 +150,18 @@ def answers(session: Session, job_id: str) -> list[Any]:
     return [answer for row in session.scalars(query) for answer in unpack(row.answers)]
 
 
-def finish(context: Context, session: Session, job_id: str, worker: str, document: Any) -> None:
-    """Store the release and mark the job done; a repeat shows the passes of the job it repeats."""
+def finish(
+    context: Context, session: Session, job_id: str, worker: str, packed: bytes | None
+) -> None:
+    """Store the packed release and mark the job done; a repeat shows the passes of what it repeats.
+
+    Packing takes seconds for a large forest, so it is done before the transaction.
+    """
     job = mine(session, job_id, worker)
     if job.release is not None:
         job.passes = maker(session, job.release).passes
     else:
-        packed = pack(document)
+        assert packed is not None
         job.release = context.new_secret(8)
         session.add(
             Release(
@@ -169,26 +179,28 @@ def finish(context: Context, session: Session, job_id: str, worker: str, documen
 
 def maker(session: Session, release: str) -> Job:
     """The job that made a release."""
-    made = session.get(Release, release)
-    job = session.get(Job, made.job) if made is not None else None
+    job = session.get(Job, session.scalar(select(Release.job).where(Release.id == release)))
     assert job is not None
     return job
 
 
 def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
-    """Cancel a queued job and its reservation.
+    """Cancel a queued job and its reservation, or stop a running one, whose charge is kept.
 
-    A curator can also stop a running job; its charge is kept, and its worker notices at the next
-    pass. The job is locked before the ledger, as workers do, so that there is no deadlock.
+    The worker of a stopped job kills its process. With a delivery schedule only curators stop
+    running jobs: whether there is still something to stop would tell how far a job is. The job is
+    locked before the ledger, as workers do, so that there is no deadlock.
     """
     session.refresh(job, with_for_update=True)
-    if job.state == JobState.RUNNING and by.is_curator:
+    may_stop = by.is_curator or not context.settings.deliver_every
+    if job.state == JobState.RUNNING and may_stop:
         fail(context, session, job, STOPPED if job.kind != JobKind.DRY_RUN else STOPPED_FREE)
         return
     if job.state != JobState.QUEUED:
         state = shown_state(context, job)
-        raise conflict(f"only a queued job can be cancelled, and this is {state}")
+        raise conflict(f"only a job that has not ended can be cancelled, and this is {state}")
     _cancel_reservations(context, session, job)
+    give_back_room(session, job)
     job.state, job.finished, job.lease = JobState.CANCELLED, context.now(), None
 
 
@@ -200,6 +212,12 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
         _cancel_reservations(context, session, job)
     job.problem = problem
     _end(context, job, JobState.FAILED)
+
+
+def give_back_room(session: Session, job: Job) -> None:
+    """Take what a job stores from what its member stores."""
+    own = session.get_one(Member, job.member, with_for_update=True)
+    own.stored, job.stored = max(0, own.stored - job.stored), 0
 
 
 def _cancel_reservations(context: Context, session: Session, job: Job) -> None:

@@ -17,6 +17,7 @@ from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.server.budget.accounts import open_accounts, quote, require
 from frith.server.budget.views import View
 from frith.server.context import Context
+from frith.server.jobs import sizes
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict
 from frith.server.schema import Job, Member, RequestKey
@@ -59,6 +60,8 @@ def _queue(
     batch_account: str | None,
 ) -> Job:
     _check_queue(context, session, member)
+    found = sizes.estimate(session, asked, view.domain)
+    sizes.check(context.settings, found)
     job = Job(
         id=context.new_secret(8),
         member=member.name,
@@ -74,7 +77,9 @@ def _queue(
         doing="",
         created=context.now(),
         attempts=0,
+        stored=found.stored,
     )
+    _check_stored(context, session, member, found.stored)
     if asked.kind != JobKind.DRY_RUN:
         _reserve(context, session, view, job, asked, batch_account)
     session.add(job)
@@ -120,6 +125,20 @@ def _check_queue(context: Context, session: Session, member: Member) -> None:
             "too many of your jobs are queued; wait for some, or cancel some",
             wait=_QUEUE_WAIT,
         )
+
+
+def _check_stored(context: Context, session: Session, member: Member, further: int) -> None:
+    """Count what a job will store, also if it repeats another's: an answer must not tell that it does."""
+    own = session.get_one(Member, member.name, with_for_update=True)
+    most, days = context.settings.stored_per_member, context.settings.dry_run_days
+    if own.stored + further > most:
+        raise Problem(
+            ProblemCode.TOO_MANY,
+            f"your results take about {own.stored:,} bytes here, this would take {further:,} more, and "
+            f"you may have {most:,}; ask for less, wait until dry runs are forgotten after {days} days, "
+            "or ask the curator",
+        )
+    own.stored += further
 
 
 def _reserve(

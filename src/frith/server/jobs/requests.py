@@ -27,6 +27,7 @@ _RESERVED = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
 ASSUMED = (
     "when a job starts and how long it takes tell nothing about the records",
     "names and types of columns, and sizes and footers of files, are public",
+    "that a job is not ended at a limit of time or memory tells nothing about the records",
 )
 """What every guarantee of a server assumes beside its claim."""
 

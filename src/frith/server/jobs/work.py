@@ -24,12 +24,12 @@ from frith.server.budget.tables import domain_of, get_table
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import ASSUMED, JobRequest, make_learner
+from frith.server.jobs.sizes import SYNTHETIC
 from frith.server.problems import invalid
 from frith.server.schema import Batch, Job, Release
 from frith.server.settings import Settings
 from frith.server.sources import open_source
 
-_SYNTHETIC = 1_000  # records of a dry run
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
 R = TypeVar("R", Forest, Score)
 
@@ -52,7 +52,6 @@ class Work:
             batch = session.get(Batch, (job.table, self.asked.details["batch"]))
             assert batch is not None
             self.source, self.types, self.disjoint = batch.source, batch.types, batch.disjoint
-        self.reads = (job.table, self.asked.kind == JobKind.UPDATE)
         self.domain = self._domain(domain_of(table))
 
     def _earlier(self, session: Session) -> dict[str, Any]:
@@ -70,7 +69,7 @@ class Work:
     @contextlib.contextmanager
     def opened(self) -> Iterator[Engine]:
         """The source, pinned: its names, types and footers were looked at, and no record."""
-        engine = self._synthetic(_SYNTHETIC, self.seed) if self.is_dry else self._open()
+        engine = self._synthetic(SYNTHETIC, self.seed) if self.is_dry else self._open()
         try:
             yield engine
         finally:

@@ -18,6 +18,7 @@ import structlog
 
 from frith.ledger.database import Database
 from frith.server.context import Context
+from frith.server.run.cage import Cage
 from frith.server.run.logs import set_up_logs
 from frith.server.run.shutdown import Shutdown
 from frith.server.run.worker import Worker
@@ -85,7 +86,7 @@ def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
     """Run the jobs of the server with these settings until `is_over`."""
     database = Database(settings.database)
     database.check()
-    Worker(Context(database, settings)).run(is_over)
+    Worker(Context(database, settings), cage=Cage(settings).run).run(is_over)
     database.close()
 
 

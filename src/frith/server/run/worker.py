@@ -1,4 +1,4 @@
-"""A worker takes jobs one by one: it opens the source, charges, trains and stores, in its own process."""
+"""A worker takes jobs one by one and supervises the process that opens, charges, trains and stores."""
 
 from __future__ import annotations
 
@@ -18,13 +18,22 @@ from frith.errors import SourceError
 from frith.ledger.database import StoreError
 from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
+from frith.server.budget.tables import domain_of, get_table
 from frith.server.context import Context
-from frith.server.jobs import lifecycle
+from frith.server.jobs import lifecycle, sizes
+from frith.server.jobs.journal import pack
+from frith.server.jobs.requests import JobRequest
 from frith.server.jobs.work import Unopened, Work
 from frith.server.problems import FAILED, Problem
+from frith.server.run import upkeep
 from frith.server.run.quarantine import Quarantine
 
 log = structlog.get_logger("frith.worker")
+_SWEEP_EVERY = 60  # times that a worker says that it is there
+_LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
+UNOPENED = 3
+"""The exit code of a job's process that could not open the source."""
+RunCaged = Callable[[str, str, sizes.Limits, threading.Event], int | None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 
 
@@ -36,54 +45,114 @@ def open_curator(
 
 
 class Worker:
-    """Runs the jobs of a server. Only tests pass another `make_curator`; no setting can."""
+    """Runs the jobs of a server, each in a `cage`; without one, in this process.
 
-    def __init__(self, context: Context, make_curator: MakeCurator = open_curator):
-        self.context, self.name = context, context.new_secret(6)
-        self._make_curator = make_curator
+    The process in a cage is a worker without one, of the same `name`. Only tests pass another
+    `make_curator`; no setting can.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        make_curator: MakeCurator = open_curator,
+        *,
+        cage: RunCaged | None = None,
+        name: str | None = None,
+    ):
+        self.context, self.name = context, name or context.new_secret(6)
+        self._make_curator, self._cage = make_curator, cage
         self._quarantine = Quarantine(context)
 
     def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
         """Work until `is_over`; a job that has begun is finished first."""
         log.info("worker started", worker=self.name)
-        while not is_over():
-            try:
-                busy = self.work_once()
-            except StoreError:
-                log.warning("the database cannot be used; trying again")
-                busy = False
-            if not busy:
-                time.sleep(idle_seconds)
+        with self._upkeep():
+            while not is_over():
+                try:
+                    busy = self.work_once()
+                except StoreError:
+                    log.warning("the database cannot be used; trying again")
+                    busy = False
+                if not busy:
+                    time.sleep(idle_seconds)
         log.info("worker stopped", worker=self.name)
 
     def work_once(self) -> bool:
         """Do one job; False if there was none."""
         with self.context.database.write() as session:
             job = lifecycle.take(self.context, session, self.name, self._quarantine)
-            job_id = None if job is None else job.id
-        if job_id is None:
-            return False
-        with contextlib.suppress(lifecycle.Lost), self._heartbeat(job_id):
-            self._do(job_id)
+            if job is None:
+                return False
+            job_id, reads = job.id, lifecycle.reads_of(job)
+        with contextlib.suppress(lifecycle.Lost), self._heartbeat(job_id) as lost:
+            if self._cage is None:
+                self._note(reads, opened=self.do(job_id))
+            else:
+                self._supervise(self._cage, job_id, reads, lost)
         return True
 
-    def _do(self, job_id: str) -> None:
+    def _note(self, reads: lifecycle.Reads | None, *, opened: bool) -> None:
+        """Leave a source that could not be opened alone for a while."""
+        if reads is None:
+            return
+        if opened:
+            self._quarantine.lift(reads)
+        else:
+            noted = self._quarantine.add(reads)
+            log.warning(
+                "source quarantined by this worker", worker=self.name, table=reads[0], **noted
+            )
+
+    def _supervise(
+        self, run_caged: RunCaged, job_id: str, reads: lifecycle.Reads | None, lost: threading.Event
+    ) -> None:
+        """Let a process of its own do the job, and fail the job if it was killed at a limit.
+
+        A job whose process dies or cannot be started is taken up again when its lease has ended.
+        """
+        try:
+            code = run_caged(self.name, job_id, self._limits(job_id), lost)
+        except (lifecycle.Lost, StoreError):
+            raise
+        except sizes.OverLimit as limit:
+            log.error("job killed", job=job_id, limit=str(limit))
+            self._fail(job_id, FAILED)
+        except Exception as error:  # noqa: BLE001 - no job may end its worker
+            log.error("job not started", job=job_id, error=type(error).__name__)
+        else:
+            if code in (0, UNOPENED):
+                self._note(reads, opened=code == 0)
+            elif not lost.is_set():
+                log.warning("job's process died", job=job_id, code=code)
+
+    def _limits(self, job_id: str) -> sizes.Limits:
+        with self.context.database.read() as session:
+            job = lifecycle.mine(session, job_id, self.name, to_change=False)
+            asked, table = JobRequest.read(job.body), get_table(session, job.table)
+            return sizes.limits(self.context.settings, session, asked, domain_of(table))
+
+    def do(self, job_id: str) -> bool:
+        """Do a job that this worker has leased, and store how it ended; False if nothing was opened."""
         try:
             document = self._work(job_id)
+            packed = None if document is None else pack(document)
             with self.context.database.write() as session:
-                lifecycle.finish(self.context, session, job_id, self.name, document)
+                lifecycle.finish(self.context, session, job_id, self.name, packed)
             log.info("job done", job=job_id)
         except (lifecycle.Lost, StoreError):
             raise
         except Problem as problem:
             self._fail(job_id, problem.message)
-        except Unopened:
+        except Unopened as fault:
+            log.warning("source not opened", job=job_id, why=str(fault))
             with self.context.database.write() as session:
                 lifecycle.put_back(self.context, session, job_id, self.name)
+            return False
         except Exception as error:  # noqa: BLE001 - one generic failure, whatever it was
             why = {"why": str(error)} if isinstance(error, SourceError) else {}
             log.error("job failed", job=job_id, error=type(error).__name__, **why)
             self._fail(job_id, FAILED)
+        return True
 
     def _work(self, job_id: str) -> Any:
         """The document that the job releases; None if it repeats an earlier release."""
@@ -97,26 +166,10 @@ class Worker:
             return None
         if is_new:
             work.rehearse()
-        with self._opened(job_id, work) as engine:
+        with work.opened() as engine:
             stored = self._start(job_id, work)
             log.info("job started", job=job_id, kind=work.asked.kind)
             return work.run(self._curator(job_id, engine, work.asked.budget, stored))
-
-    @contextlib.contextmanager
-    def _opened(self, job_id: str, work: Work) -> Iterator[Engine]:
-        """The source of the job; one that cannot be opened is left alone for a while."""
-        with contextlib.ExitStack() as until:
-            try:
-                engine = until.enter_context(work.opened())
-            except Unopened as fault:
-                noted = self._quarantine.add(work.reads)
-                log.warning(
-                    "source quarantined by this worker", worker=self.name, job=job_id,
-                    table=work.reads[0], why=str(fault), **noted,
-                )  # fmt: skip
-                raise
-            self._quarantine.lift(work.reads)
-            yield engine
 
     def _start(self, job_id: str, work: Work) -> list[Any]:
         """Charge the job, and return what earlier attempts stored."""
@@ -131,9 +184,10 @@ class Worker:
         passes = itertools.count(1)
 
         def begin(purpose: str) -> None:
+            fresh, number = journal.take_fresh(), next(passes)
+            packed = pack(fresh) if fresh else None
             with self.context.database.write() as session:
-                fresh, number = journal.take_fresh(), next(passes)
-                lifecycle.advance(self.context, session, job_id, self.name, purpose, fresh, number)
+                lifecycle.advance(self.context, session, job_id, self.name, purpose, packed, number)
 
         return self._make_curator(engine, budget, journal, begin)
 
@@ -144,22 +198,53 @@ class Worker:
             )
 
     @contextlib.contextmanager
-    def _heartbeat(self, job_id: str) -> Iterator[None]:
-        """Renew the lease while the job runs."""
+    def _upkeep(self) -> Iterator[None]:
+        """Meanwhile, say that this worker is there, and forget what is old."""
         done = threading.Event()
 
+        def keep_up() -> None:
+            for number in itertools.count():
+                with contextlib.suppress(StoreError):
+                    upkeep.mark_seen(self.context, self.name)
+                    if number % _SWEEP_EVERY == 0:
+                        upkeep.sweep(self.context)
+                if done.wait(upkeep.SEEN_SECONDS):
+                    return
+
+        thread = threading.Thread(target=keep_up, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    @contextlib.contextmanager
+    def _heartbeat(self, job_id: str) -> Iterator[threading.Event]:
+        """Renew the lease while the job runs; the event says that the job is no longer ours."""
+        done, lost = threading.Event(), threading.Event()
+        every = self.context.settings.lease_seconds / 4
+
         def beat() -> None:
-            while not done.wait(self.context.settings.lease_seconds / 4):
-                with (
-                    contextlib.suppress(StoreError, lifecycle.Lost),
-                    self.context.database.write() as session,
-                ):
-                    lifecycle.renew(self.context, session, job_id, self.name)
+            renewed = time.monotonic()
+            while not done.wait(min(every, _LOOK_SECONDS)) and not lost.is_set():
+                try:
+                    if time.monotonic() - renewed >= every:
+                        with self.context.database.write() as session:
+                            lifecycle.renew(self.context, session, job_id, self.name)
+                        renewed = time.monotonic()
+                    else:
+                        with self.context.database.read() as session:
+                            lifecycle.mine(session, job_id, self.name, to_change=False)
+                except lifecycle.Lost:
+                    lost.set()
+                except StoreError:
+                    continue
 
         thread = threading.Thread(target=beat, daemon=True)
         thread.start()
         try:
-            yield
+            yield lost
         finally:
             done.set()
             thread.join()

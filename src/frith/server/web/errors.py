@@ -24,7 +24,7 @@ _TITLES = {
 
 def is_page(scope: Scope) -> bool:
     """Whether the request is for a page, not for the API."""
-    return not str(scope["path"]).startswith((*BEARER, "/health", "/static/"))
+    return not str(scope["path"]).startswith((*BEARER, "/health", "/ready", "/static/"))
 
 
 def problem_page(scope: Scope, message: str, status: int) -> HTMLResponse:

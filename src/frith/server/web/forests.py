@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import ProblemCode
@@ -18,6 +17,7 @@ from frith.server.budget import tables
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.views import View
 from frith.server.jobs import forests, history
+from frith.server.jobs.downloads import forest_alone
 from frith.server.jobs.forests import Released
 from frith.server.problems import Problem
 from frith.server.web.forms import EMPTY, Form, PostedForm
@@ -59,8 +59,8 @@ def show_picture(forest: str, page: Page, tree: Tree = None) -> Response:
 @router.get("/forests/{forest}/forest.json", dependencies=HEAVY)
 def download_json(forest: str, page: Page) -> Response:
     """The file that `frith show` and `Forest.load` read."""
-    text = json.dumps(_find(page, forest).document, separators=(",", ":"), ensure_ascii=False)
-    return _download(Response(text + "\n", media_type="application/json"), f"{forest}.json")
+    text = forest_alone(_find(page, forest).packed())
+    return _download(StreamingResponse(text, media_type="application/json"), f"{forest}.json")
 
 
 @router.get("/forests/{forest}/model.onnx", dependencies=HEAVY)

@@ -1,0 +1,124 @@
+"""Every job in a process of its own, with a deadline and a limit on memory.
+
+The process is forked from a warm one, opens its own connections and the source, and charges, trains,
+journals and stores by itself. The worker supervises: it keeps the lease, and kills the process at a
+limit or when the job is no longer the worker's. A job whose process dies by itself is taken up again
+once its lease has ended, as if its worker had died. When the worker dies, its job's process dies too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from frith.ledger.database import Database, StoreError
+from frith.server.context import Context
+from frith.server.jobs.lifecycle import Lost
+from frith.server.jobs.sizes import Limits, OverLimit
+from frith.server.run.logs import set_up_logs
+from frith.server.run.worker import UNOPENED, Worker
+from frith.server.settings import Settings
+
+log = structlog.get_logger("frith.worker")
+_LOOK_SECONDS = 0.05
+_LAST_SECONDS = 0.5  # for a process that has stored how its job ended, and is about to exit
+_FORKSERVER_DIED = 255
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4_096
+
+
+class Cage:
+    """Runs jobs in processes of their own, forked from one that this starts and warms up."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings.model_dump_json()
+        forks = "forkserver" in multiprocessing.get_all_start_methods()
+        self._processes: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
+        if forks:
+            self._processes.set_forkserver_preload(["frith.server.run.warm"])
+            forkserver.ensure_running()
+
+    def run(self, worker: str, job_id: str, limits: Limits, lost: threading.Event) -> int | None:
+        """Run a job until it ends or is `lost`; the exit code of its process.
+
+        Raises `OverLimit` if it was killed at a limit.
+        """
+        process = self._processes.Process(target=run_job, args=(self._settings, worker, job_id))
+        process.start()
+        try:
+            _watch(process, limits, lost)
+        finally:
+            code = _end(process)
+        return code
+
+
+def _watch(process: BaseProcess, limits: Limits, lost: threading.Event) -> None:
+    until = time.monotonic() + limits.seconds
+    while not wait([process.sentinel], _LOOK_SECONDS):
+        if lost.is_set():
+            wait([process.sentinel], _LAST_SECONDS)
+            return
+        if time.monotonic() > until:
+            raise OverLimit("time")
+        if used_bytes(process.pid) > limits.bytes:
+            raise OverLimit("memory")
+
+
+def _end(process: BaseProcess) -> int | None:
+    """Make sure that the process is gone, also where the forkserver that would tell has died."""
+    if process.exitcode is None:
+        process.kill()
+    process.join()
+    code = process.exitcode
+    if code == _FORKSERVER_DIED and process.pid is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    process.close()
+    return code
+
+
+def used_bytes(pid: int | None) -> int:
+    """The memory that a process has for itself; 0 if it is gone, or the system does not say.
+
+    Not the size of its address space, which libraries reserve by the gigabyte and never touch; nor
+    pages of files that it maps, which the system takes back when it needs them.
+    """
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * _PAGE
+
+
+def run_job(settings: str, worker: str, job_id: str) -> None:
+    """The whole life of a job's process."""
+    for number in (signal.SIGTERM, signal.SIGINT):  # the worker ends this process
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    set_up_logs()
+    read = Settings.model_validate_json(settings)
+    try:
+        with contextlib.suppress(Lost):
+            if not Worker(Context(Database(read.database), read), name=worker).do(job_id):
+                raise SystemExit(UNOPENED)
+    except StoreError:
+        log.warning("the database cannot be used; trying again", job=job_id)
+        raise SystemExit(1) from None
+
+
+def _follow_parent() -> None:
+    """Kill this process when its worker is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,69 @@
+"""Whether this server can do its work: more than that its process is alive."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from frith.ledger.book import entry, head
+from frith.ledger.database import StoreError
+from frith.server.context import Context
+from frith.server.run.upkeep import SEEN_SECONDS
+from frith.server.schema import SeenWorker
+
+_SEEN_LATELY = 3 * SEEN_SECONDS
+_KEPT_SECONDS = 1.0
+
+
+class Readiness:
+    """What was found last, for a second: anybody may ask, and each look costs a query or three."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: tuple[Context, float, dict[str, bool]] | None = None
+
+    def look(self, context: Context) -> dict[str, bool]:
+        """Whether the database answers, a worker was seen lately, and disk and ledger are in order."""
+        with self._lock:
+            if self._found is None or not self._is_fresh(context):
+                self._found = (context, time.monotonic(), _look(context))
+            return self._found[2]
+
+    def _is_fresh(self, context: Context) -> bool:
+        assert self._found is not None
+        seen, at, _ = self._found
+        return seen is context and time.monotonic() - at < _KEPT_SECONDS
+
+
+def _look(context: Context) -> dict[str, bool]:
+    try:
+        with context.database.read() as session:
+            found = {"workers": _workers(context, session), "ledger": ledger_holds(session)}
+    except StoreError:
+        return {"database": False, "workers": False, "disk": _disk(context), "ledger": False}
+    return {"database": True, **found, "disk": _disk(context)}
+
+
+def _workers(context: Context, session: Session) -> bool:
+    last = session.scalar(select(func.max(SeenWorker.seen)))
+    return last is not None and last > context.now(seconds=-_SEEN_LATELY)
+
+
+def _disk(context: Context) -> bool:
+    """Room for a SQLite database to grow; the disk of a PostgreSQL server is not seen from here."""
+    file = context.database.file
+    if file is None:
+        return True
+    return shutil.disk_usage(file.absolute().parent).free >= context.settings.least_disk_bytes
+
+
+def ledger_holds(session: Session) -> bool:
+    """Whether the head of the chain is its last entry: a few rows, not the whole verification."""
+    connection = session.connection()
+    last = connection.execute(select(entry.c.id, entry.c.hash).order_by(entry.c.id.desc())).first()
+    said = connection.execute(select(head.c.entry, head.c.hash)).one()
+    return last is None or tuple(said) == tuple(last)
