@@ -16,8 +16,11 @@ from frith.server.schema import Member
 class Caller:
     """The member who calls, and the server's state."""
 
-    def __init__(self, context: Context, member: Member, requests: Any = None):
+    def __init__(
+        self, context: Context, member: Member, requests: Any = None, prepared: Any = None
+    ):
         self.context, self.member, self.requests = context, member, requests
+        self.prepared = prepared
         self.read, self.write = context.database.read, context.database.write
 
     def must_be_curator(self) -> None:
@@ -26,7 +29,8 @@ class Caller:
 
 
 async def _caller(request: Request) -> Caller:
-    return Caller(request.app.state.context, request.state.member, request.app.state.requests)
+    app, said = request.app.state, request.state
+    return Caller(app.context, said.member, app.requests, getattr(said, "prepared", None))
 
 
 async def _limited(request: Request) -> AsyncIterator[None]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
+from typing import Any
 from urllib.parse import quote
 
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,6 +28,8 @@ from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
 from frith.server.schema import Member
 
+Prepare = Callable[[Context, Session, Member, Scope], Any]
+"""Reads what a route needs in the transaction that looks up the token. It raises no problem."""
 PUBLIC = ("/health", "/sign-in", "/static/")
 BEARER = ("/v1", "/metrics")
 _REMEMBERED = 1_000  # (address, token) pairs that were right before
@@ -33,8 +38,8 @@ _REMEMBERED = 1_000  # (address, token) pairs that were right before
 class AuthMiddleware:
     """Puts `member` (and for browsers `signed_in`) into the request's state, or refuses it."""
 
-    def __init__(self, app: ASGIApp, context: Context):
-        self._app, self._context = app, context
+    def __init__(self, app: ASGIApp, context: Context, prepare: Prepare | None = None):
+        self._app, self._context, self._prepare = app, context, prepare
         settings = context.settings
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
         self._failures = RateLimit(settings.failures_per_minute, 60, time.monotonic)
@@ -86,22 +91,30 @@ class AuthMiddleware:
         address = address_of(scope)
         self.allow_guess(address, secret)
         try:
-            member = self._member(secret.strip())
+            member = self._member(secret.strip(), scope)
         except Problem:
             self.count_guess(address, secret, right=False)
             raise
         self.count_guess(address, secret, right=True)
         return member
 
-    def _member(self, secret: str) -> Member:
+    def _member(self, secret: str, scope: Scope) -> Member:
         with self._context.database.read() as session:
             if self._issuer is None or secret.startswith("frith_"):
-                return check_token(self._context, session, secret)[1]
+                member = check_token(self._context, session, secret)[1]
+                return self._prepared(session, member, scope)
         subject = self._issuer.subject(secret)
         with self._context.database.read() as session:
-            member = find_subject(session, subject)
-        if member is None or member.disabled is not None:
-            raise unauthorized()
+            found = find_subject(session, subject)
+            if found is None or found.disabled is not None:
+                raise unauthorized()
+            return self._prepared(session, found, scope)
+
+    def _prepared(self, session: Session, member: Member, scope: Scope) -> Member:
+        """Read what the route needs while the transaction is open."""
+        if self._prepare is not None:
+            ready = self._prepare(self._context, session, member, scope)
+            scope.setdefault("state", {})["prepared"] = ready
         return member
 
     def _check_cookie(self, scope: Scope) -> SignedIn:
