@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -57,13 +58,13 @@ def maker(session: Session, release: str) -> Job:
     return job
 
 
-def repeated(session: Session, job: Job) -> Job | None:
-    """The job whose release answers this one; None for a job that makes its own."""
-    if job.release is None:
-        return None
-    query = select(Job).join(Release, Release.job == Job.id)
-    made = session.scalars(query.where(Release.id == job.release)).first()
-    return None if made is None or made.id == job.id else made
+def repeated(session: Session, jobs: Sequence[Job]) -> dict[str, Job]:
+    """The jobs whose releases answer some of these; a job that makes its own is left out."""
+    wanted = [job.release for job in jobs if job.release is not None]
+    query = select(Release.id, Job).join(Job, Release.job == Job.id).where(Release.id.in_(wanted))
+    makers = {row[0]: row[1] for row in session.execute(query)} if wanted else {}
+    found = {job.id: makers.get(job.release) for job in jobs if job.release is not None}
+    return {job: made for job, made in found.items() if made is not None and made.id != job}
 
 
 def shown_state(context: Context, job: Job) -> JobState:

@@ -104,7 +104,7 @@ def start(
 def _reserved(context: Context, session: Session, job: Job) -> list[str]:
     """The accounts that hold what the job costs, as the chain says; the job's own row may lie."""
     steps = context.book(session).steps([job.id]).get(job.id, [])
-    walk, earlier = context.watch.follow(), history.repeated(session, job)
+    walk, earlier = context.watch.follow(), history.repeated(session, [job]).get(job.id)
     states = context.book(session).find(*(step.account for step in steps)).values()
     doubts = [doubt_job(job, steps, earlier), *map(walk.doubt, states)]
     context.watch.require(job.table, *doubts)

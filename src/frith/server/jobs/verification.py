@@ -57,10 +57,10 @@ def verify(
     faults, flagged = list(found.faults), list(found.flagged)
     faults += [*_unbound(session, walk), *_without_job(session), *_unpaid(session)]
     for jobs in _jobs(session):
-        steps = book.steps([job.id for job in jobs])
+        steps, made = book.steps([job.id for job in jobs]), repeated(session, jobs)
         for job in jobs:
             about = steps.get(job.id, [])
-            doubt = doubt_job(job, about, repeated(session, job))
+            doubt = doubt_job(job, about, made.get(job.id))
             faults += [Fault(doubt, job.table)] if doubt is not None else []
             flagged += _flag_request(session, job, about)
         rest()
