@@ -141,7 +141,8 @@ def test_a_servers_database_is_opened_and_its_chain_holds(file, tmp_path):
     account = Ledger(restored(file, tmp_path), meant["table"])
     assert str(account.spent) == meant["spent"]
     assert str(account.remaining) == meant["remaining"]
-    assert len(account.all_entries()) == meant["entries"]
+    written = [e for e in account.all_entries() if e.kind != "terms"]  # those a migration adds
+    assert len(written) == meant["entries"]
     assert account.verify().holds
 
 

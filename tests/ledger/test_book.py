@@ -15,6 +15,7 @@ from frith.ledger.database import Database
 from frith.ledger.entries import Receipt, hash_of
 from frith.privacy import Budget
 from frith.privacy.guarantee import RECORD
+from tests.chains import tamper
 
 TENTH = Fraction(1, 10)
 
@@ -160,17 +161,6 @@ def test_entries_are_read_in_pages_from_either_end(opened):
 def test_entries_are_neither_edited_nor_deleted(opened):
     for statement in ("DELETE FROM entry", "UPDATE entry SET amount = '0'"):
         with pytest.raises(OSError, match="driver"), opened.write() as session:
-            session.execute(text(statement))
-
-
-def tamper(database, *statements):
-    """As someone would who has the file: without the triggers."""
-    off = {
-        True: ["DROP TRIGGER entry_is_kept_update", "DROP TRIGGER entry_is_kept_delete"],
-        False: ["DROP TRIGGER entry_is_kept ON entry"],
-    }
-    with database.write() as session:
-        for statement in (*off[database.is_sqlite], *statements):
             session.execute(text(statement))
 
 

@@ -1,7 +1,9 @@
 """An account is for one kind of neighbors: amounts of others are refused, and nothing is charged."""
 
+import importlib
 import shlex
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas as pd
@@ -14,9 +16,11 @@ from frith.cli import app
 from frith.errors import OtherNeighbors
 from frith.ledger import Book
 from frith.ledger.database import Database
+from frith.ledger.entries import FOR
 from frith.privacy import Budget
 from frith.privacy.guarantee import RECORD, person_neighbors
 from frith.privacy.neighbors import neighbors_of, records_per_person
+from tests.chains import rewrite_chain
 
 TENTH = Budget.of("0.1")
 PERSONS = person_neighbors(3)
@@ -132,26 +136,25 @@ def older(path):
 
 
 def forget_neighbors(path):
-    """Write the chain anew without a word of neighbors, and take the column away."""
-    from frith.ledger.entries import FOR, Receipt, hash_of
-
-    before, previous = Ledger(path).all_entries(), ""
+    """Write the chain anew without a word of neighbors, and take this and later columns away."""
+    rewrite_chain(Database(path), lambda e: replace(e, purpose=e.purpose.partition(FOR)[0]))
     with sqlite3.connect(path) as file:
-        file.execute("DROP TRIGGER entry_is_kept_update")
-        for e in before:
-            fields = [getattr(e, name) for name in Receipt.__slots__[:-1]]
-            fields[8] = e.purpose.partition(FOR)[0]
-            (salt,) = file.execute("SELECT salt FROM entry WHERE id = ?", (e.id,)).fetchone()
-            previous = hash_of(previous, salt, tuple(fields))
-            values = (fields[8], previous, e.id)
-            file.execute("UPDATE entry SET purpose = ?, hash = ? WHERE id = ?", values)
-        file.execute("UPDATE ledger_head SET hash = ?", (previous,))
-        file.execute("ALTER TABLE account DROP COLUMN neighbors")
-        for table in ("registered_table", "batch"):
-            file.execute(f"ALTER TABLE {table} DROP COLUMN types")
-        file.execute("DROP INDEX tokens_by_parent")
-        for column in ("parent", "minter"):
-            file.execute(f"ALTER TABLE token DROP COLUMN {column}")
+        later = importlib.import_module("frith.ledger.migrations.versions.0004_columns")
+        for index in (*later._INDEXES, "tokens_by_parent"):
+            file.execute(f"DROP INDEX {index}")
+        columns = {
+            "account": ("neighbors", "table", "batch", "period", "member"),
+            "job": ("forest", "round", "stored"),
+            "member": ("stored",),
+            "registered_table": ("types",),
+            "batch": ("types",),
+            "token": ("parent", "minter"),
+        }
+        for table, names in columns.items():
+            for name in names:
+                file.execute(f'ALTER TABLE {table} DROP COLUMN "{name}"')
+        file.execute("DROP TABLE worker")
+        file.execute("ALTER TABLE job ADD COLUMN accounts TEXT")
         file.execute("UPDATE frith_version SET version_num = '0002'")
     file.close()
 

@@ -28,6 +28,7 @@ from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.context import Context
 from frith.server.run.sample import ANALYST, CONNECTION, CURATOR, Sample, fill, with_sample
+from frith.server.run.watcher import keep_time
 from frith.server.run.worker import Worker
 from frith.server.schema import Job
 from frith.server.settings import Settings
@@ -55,13 +56,21 @@ class HandClock:
     """A time that passes when a test says so."""
 
     def __init__(self, start: datetime | None = None):
-        self.time = start or utc_now()
+        self.time, self.passed = start or utc_now(), timedelta()
 
     def __call__(self) -> datetime:
         return self.time
 
+    def steady(self) -> float:
+        return self.passed.total_seconds()
+
     def move(self, **by: float) -> None:
+        """Set the clock, as anybody may who runs the machine."""
         self.time += timedelta(**by)
+
+    def wait(self, **by: float) -> None:
+        """Let time pass."""
+        self.time, self.passed = self.time + timedelta(**by), self.passed + timedelta(**by)
 
 
 class Person:
@@ -96,7 +105,7 @@ def shared_app(context: Context) -> FastAPI:
     app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     now = {"context": context, "settings": context.settings, "requests": app.state.requests}
     for layer in app.user_middleware:
-        layer.kwargs |= {name: now[name] for name in layer.kwargs}
+        layer.kwargs |= {name: now[name] for name in layer.kwargs if name in now}
     app.middleware_stack = None
     return app
 
@@ -113,7 +122,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.database = Database(self.folder / "server.db")
-        self.context = Context(self.database, self.settings, self.clock)
+        self.context = Context(self.database, self.settings, self.clock, steady=self.clock.steady)
         self.app = self.app_for(self.context)
         self.table = self.sample.table
         self.curator = Person(self.app, CURATOR, self.sample.curator_token)
@@ -181,6 +190,13 @@ class House:
     @property
     def own(self) -> str:
         return f"{self.table}/{ANALYST}"
+
+
+def pass_days(house: House, days: int) -> None:
+    """Let a server run for some days."""
+    for _ in range(days):
+        house.clock.wait(days=1)
+        keep_time(house.context)
 
 
 def said(answer: Any, status: int = 200) -> Any:

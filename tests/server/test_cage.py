@@ -20,7 +20,7 @@ from frith.server.problems import FAILED, FAILED_FREE, STOPPED
 from frith.server.run.cage import Cage, used_bytes
 from frith.server.run.worker import Worker
 from frith.server.schema import Job, Journal, Release
-from tests.server.conftest import ANALYST, said
+from tests.server.conftest import ANALYST, at, said
 
 pytestmark = pytest.mark.xdist_group("cages")
 PLENTY = Limits(600, 2**40)
@@ -172,7 +172,7 @@ def server(tmp_path):
     context = server.context()
     with context.database.write() as session:
         domain = tables.domain_of(tables.get_table(session, server.table))
-        source = str(write_long(tmp_path, 40))
+        source = at(write_long(tmp_path, 40))
         tables.register(context, session, "long", source, domain, Policy("4"))
         tables.grant(context, session, "long", ANALYST)
     context.database.close()

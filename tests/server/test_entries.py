@@ -69,7 +69,7 @@ def ask_dry_runs(house, count):
         body = {"epsilon": "1", "learner": "random-decision", "parameters": seeded}
         found.append(said(house.analyst.post(f"/v1/tables/{house.table}/dry-runs", json=body), 202))
         house.clock.move(seconds=number % 2)
-    return sorted(found, key=lambda job: (job["created"], -int(job["id"], 16)), reverse=True)
+    return sorted(found, key=lambda job: (job["created"], job["id"]), reverse=True)
 
 
 def test_jobs_and_forests_are_listed_in_pages(house):
@@ -104,4 +104,4 @@ def test_a_page_of_forests_is_full_though_some_are_not_shown_yet(house):
     for job in jobs[2:]:
         house.change_job(job, **long_ago)
     listed = said(house.analyst.get("/v1/forests?limit=2"))
-    assert [job["id"] for job in listed] == sorted(jobs[2:])[:2]
+    assert [job["id"] for job in listed] == sorted(jobs[2:], reverse=True)[:2]

@@ -5,8 +5,8 @@ import pytest
 from tests.imports import SOURCE, graph
 
 ORDER = (
-    "problems", "connections", "settings", "sources", "schema", "context", "auth", "budget", "jobs",
-    ("api", "web"), "app", "run",
+    "problems", "connections", "settings", "sources", "schema", "watch", "context", "auth", "budget",
+    "jobs", ("api", "web"), "app", "run",
 )  # fmt: skip
 """The files and folders of `server/`: each imports from those before it; `api` and `web` are peers."""
 LEVEL = {

@@ -1,18 +1,19 @@
 """Accounts of a table are for the neighbors of its domain, and for no others."""
 
 import json
-import sqlite3
 from dataclasses import replace
 
 import pytest
 
 from frith import Ledger
 from frith.domain import Person
+from frith.ledger.entries import FOR
 from frith.privacy.guarantee import RECORD, person_neighbors
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.problems import Problem
 from frith.server.run.sample import ANALYST
+from tests.chains import rewrite_chain, tamper
 from tests.server.conftest import at, refused, said
 
 
@@ -88,9 +89,9 @@ def test_a_desk_account_of_records_is_not_taken_over_by_a_table_of_persons(house
 def test_accounts_from_before_get_the_neighbors_of_their_table(house, visits):
     """A job that was reserved before, too."""
     job = said(house.analyst.ask(visits, epsilon="0.5"), 202)["id"]
-    with sqlite3.connect(house.folder / "server.db") as file:
-        file.execute("UPDATE account SET neighbors = NULL")
-    file.close()
+    rewrite_chain(house.database, lambda e: replace(e, purpose=e.purpose.partition(FOR)[0]))
+    tamper(house.database, "UPDATE account SET neighbors = NULL")
+    house.set()
     house.work()
     assert house.analyst.job(job)["state"] == "done"
     assert neighbors(house, visits) == person_neighbors(2)

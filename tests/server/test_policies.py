@@ -4,7 +4,7 @@ import json
 from fractions import Fraction
 
 from frith.server.budget.policies import Policy
-from tests.server.conftest import refused, said
+from tests.server.conftest import pass_days, refused, said
 
 F = Fraction
 
@@ -98,7 +98,7 @@ def test_a_budget_that_renews_is_there_anew_and_says_so(house):
     refused(house.analyst.ask(table, epsilon="0.5"), "over_budget")
     late = said(house.analyst.ask(house.table), 202)
     assert "30 days" in said(house.analyst.get(f"/v1/tables/{table}/budget"))["renewal"]
-    house.clock.move(days=31)
+    pass_days(house, 31)
     house.analyst = house.add("bea", to=table)
     assert said(house.analyst.get(f"/v1/tables/{table}/budget"))["own"]["spent"] == "0.0"
     said(house.analyst.ask(table, epsilon="0.5"), 202)
@@ -110,7 +110,7 @@ def test_a_budget_that_renews_is_there_anew_and_says_so(house):
 def test_a_job_is_charged_to_the_period_it_was_accepted_in(house):
     table = house.register("monthly", epsilon="1", renewal_days=30)
     said(house.analyst.ask(table, epsilon="1"), 202)
-    house.clock.move(days=31)
+    pass_days(house, 31)
     house.work()
     assert house.spent(f"{table}@0") == (1, 0)
     assert house.spent(f"{table}@1") == (0, 0)

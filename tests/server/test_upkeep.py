@@ -157,7 +157,7 @@ def test_an_older_database_learns_what_its_members_store(house, kind, request, t
         for column in ("job", "member"):
             session.execute(text(f"ALTER TABLE {column} DROP COLUMN stored"))
         session.execute(text("DROP TABLE worker"))
-        session.execute(text("UPDATE frith_version SET version_num = '0003'"))
+        session.execute(text("UPDATE frith_version SET version_num = '0006'"))
     database.check()
     assert database.version == "0007"
     with database.read() as session:

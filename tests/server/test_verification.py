@@ -1,6 +1,9 @@
 """`verify` reads stored requests again: what would be refused today is named, with its entries."""
 
+import contextlib
+import hashlib
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -8,6 +11,7 @@ from typer.testing import CliRunner
 
 from frith import Budget, Ledger
 from frith.cli import app
+from frith.errors import OutsideWindow
 from frith.kernels import RecordCount
 from frith.ledger import Book
 from frith.ledger.database import Database
@@ -15,7 +19,9 @@ from frith.parties.binding import terms_of
 from frith.parties.masks import Keys
 from frith.privacy.guarantee import RECORD
 from frith.server.budget import tables
+from frith.server.jobs.requests import JobRequest
 from frith.server.schema import Job
+from tests.chains import rewrite_chain
 from tests.server.conftest import said
 
 LEAF = {"roots": [0], "attribute": [-1], "cut": [-1], "first_child": [-1], "sets": []}
@@ -30,17 +36,26 @@ def domain(house):
 @pytest.fixture
 def counted(house, domain):
     """A question that was answered and charged."""
+    return count(house, domain, house.table)
+
+
+def count(house, domain, table):
     asked = {"epsilon": "1", "domain": domain.fingerprint, "question": {"kind": "records"}}
-    job = said(house.analyst.post(f"/v1/tables/{house.table}/counts", json=asked), 202)["id"]
+    job = said(house.analyst.post(f"/v1/tables/{table}/counts", json=asked), 202)["id"]
     house.work()
     return job
 
 
 def rewrite(house, job, **change):
-    """Let a stored request be one that an earlier frith took."""
+    """Let a stored request be one that an earlier frith took, and charged as it did."""
     with house.database.read() as session:
         body = json.loads(session.get(Job, job).body)
-    house.change_job(job, body=json.dumps(body | change, sort_keys=True))
+    asked = JobRequest.read(json.dumps(body | change, sort_keys=True))
+    hashed = hashlib.sha256(asked.body.encode()).hexdigest()
+    house.change_job(job, body=asked.body, body_hash=hashed, round=asked.round)
+    with contextlib.suppress(OutsideWindow):  # what has no price today keeps the one it had
+        cost = asked.budget.cost_in(asked.budget.unit)
+        rewrite_chain(house.database, lambda e: replace(e, amount=cost) if e.request == job else e)
 
 
 def verified(house):
@@ -131,8 +146,9 @@ def test_a_round_that_bound_less_is_flagged(house, counted, domain):
 
 @pytest.mark.parametrize("kind", ["train", "count"])
 @pytest.mark.parametrize("amounts", [{"epsilon": "1e-15"}, {"epsilon": "1e-9", "delta": "1e-300"}])
-def test_a_budget_outside_the_window_is_flagged(house, counted, kind, amounts):
-    job = counted if kind == "count" else house.train()["id"]
+def test_a_budget_outside_the_window_is_flagged(house, domain, kind, amounts):
+    table = house.register("gauss", delta="1e-6") if "delta" in amounts else house.table
+    job = count(house, domain, table) if kind == "count" else house.train(table=table)["id"]
     rewrite(house, job, **amounts)
     (line,) = verified(house)
     assert f"job {job}, a {kind}" in line

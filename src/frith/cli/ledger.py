@@ -76,6 +76,19 @@ def declare(
     say(f"{ledger}: the account {account!r} is for {unit_of(neighbors_of(records_per_person))}")
 
 
+@app.command("accept-clock")
+def accept_clock(path: Place) -> None:
+    """Accept this machine's clock where it and the ledger disagree about the time.
+
+    A budget that renews sells nothing while they do. Look at the clock first: a period that has begun
+    by it stays begun. This is an entry of the ledger.
+    """
+    from frith.ledger import Ledger
+
+    receipt = Ledger(path).accept_clock()
+    say(f"entry {receipt.id}: the ledger's time is {receipt.at}")
+
+
 @app.command("raise")
 def raise_budget(
     path: Place,
@@ -139,14 +152,14 @@ def verify(
     A finding is a changed entry, or a charge that frith would refuse today, whose answer may have
     revealed more than was charged.
     """
-    from frith.ledger import Ledger
+    from frith.ledger import Fault, Ledger
 
     ledger = Ledger(path)
     found = _verify(ledger)
-    problems = list(found.problems)
     if head is not None and head not in {e.hash for e in ledger.all_entries()}:
-        problems.append("the hash that you noted is not in the chain: entries were removed")
-    say_verified(replace(found, problems=tuple(problems)))
+        gone = Fault("the hash that you noted is not in the chain: entries were removed")
+        found = replace(found, faults=(*found.faults, gone))
+    say_verified(found)
 
 
 def say_verified(found: Verification) -> None:

@@ -12,7 +12,7 @@ from frith.client.documents import Grant, Listing, Member, TableInfo, Token
 from frith.client.kinds import Role
 from frith.client.wire import Wire
 from frith.domain import Domain
-from frith.ledger import Verification
+from frith.ledger import Fault, Verification
 from frith.privacy.exact import exact, show
 
 _POLICY = tuple(d.PolicyRequest.model_fields)
@@ -162,7 +162,8 @@ class Curating:
         `problems` are entries that were changed; `flagged` are charges that frith would refuse today.
         """
         found = d.VerificationResponse.read(self._wire.get("ledger", "verification"))
-        return Verification(found.entries, found.head, tuple(found.problems), tuple(found.flagged))
+        faults = tuple(Fault(text) for text in found.problems)
+        return Verification(found.entries, found.head, faults, tuple(found.flagged))
 
 
 def _policy(given: dict[str, Any]) -> d.PolicyRequest:

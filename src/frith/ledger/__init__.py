@@ -3,7 +3,8 @@
 from frith.ledger.book import Book
 from frith.ledger.entries import Receipt, as_csv
 from frith.ledger.ledger import Ledger
+from frith.ledger.place import Place
 from frith.ledger.state import State
-from frith.ledger.walk import Verification
+from frith.ledger.walk import Fault, Verification
 
-__all__ = ["Book", "Ledger", "Receipt", "State", "Verification", "as_csv"]
+__all__ = ["Book", "Fault", "Ledger", "Place", "Receipt", "State", "Verification", "as_csv"]

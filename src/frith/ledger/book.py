@@ -14,8 +14,10 @@ other neighbors do not add to it and are refused.
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -23,6 +25,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     ForeignKey,
     Index,
@@ -41,16 +44,19 @@ from frith.errors import OtherNeighbors
 from frith.ledger.entries import (
     DECLARED,
     FOR,
+    MEANS,
     OPENED,
     SET_TO,
     EntryKind,
     Receipt,
+    Step,
     after,
-    budget_in,
     hash_of,
+    read_amount,
 )
+from frith.ledger.place import Place
 from frith.ledger.state import State
-from frith.ledger.walk import Verification, Walk, undeclared
+from frith.ledger.walk import Fault, Verification, Walk, jumped, undeclared
 from frith.privacy.budget import Budget
 from frith.privacy.neighbors import records_per_person, unit_of
 from frith.privacy.window import check_budget
@@ -65,6 +71,12 @@ account = Table(
     Column("unit", Text, nullable=False),
     Column("total", Text, nullable=False),
     Column("neighbors", Text),  # unknown for an account that is older than this column
+    Column("table", Text),  # these four are the parts of the name, on a server
+    Column("batch", Text),
+    Column("period", Integer),
+    Column("member", Text),
+    Index("accounts_of_a_table", "table", "period"),
+    Index("accounts_of_a_member", "member"),
 )
 entry = Table(
     "entry",
@@ -82,6 +94,7 @@ entry = Table(
     Column("hash", Text, nullable=False),
     UniqueConstraint("account", "request", "kind", name="one_entry_a_step"),
     Index("entries_of_an_account", "account", "id"),
+    Index("entries_of_a_request", "request"),
 )
 head = Table(
     "ledger_head",
@@ -92,16 +105,20 @@ head = Table(
 )
 
 _ENTRIES = select(entry, account.c.unit).join(account)
+_STEPS = select(
+    entry.c.id, entry.c.request, entry.c.kind, entry.c.amount,
+    account.c.unit, account.c.table, account.c.member, account.c.name,
+).join(account)  # fmt: skip
 _any = entry.alias()
 _last = select(func.max(_any.c.id)).where(_any.c.account == account.c.name).scalar_subquery()
-_STATES = (
+_EVERY = (
     select(account, entry.c.spent, entry.c.held)
     .select_from(account.outerjoin(entry, entry.c.id == _last))
-    .where(account.c.name.in_(bindparam("names", expanding=True)))
     .order_by(account.c.name)
 )
+_STATES = _EVERY.where(account.c.name.in_(bindparam("names", expanding=True)))
 
-_AT_ONCE = 1_000  # entries fetched while the chain is followed
+_AT_ONCE = 1_000  # entries fetched at once while the chain is followed
 _FINEST = 10**2_000  # denominator of a total: texts of numbers have their limits
 _SALT_BYTES = 16
 
@@ -128,8 +145,12 @@ class Book:
     def has(self, name: str) -> bool:
         return name in self.find(name)
 
-    def open(self, name: str, budget: Budget, neighbors: str) -> Receipt:
-        """A new account for these neighbors. One with a delta is charged in rho, converted once."""
+    def open(self, place: str | Place, budget: Budget, neighbors: str) -> Receipt:
+        """A new account for these neighbors. One with a delta is charged in rho, converted once.
+
+        `place` is its name, or on a server what the name is made of.
+        """
+        name = place if isinstance(place, str) else place.name
         if budget.is_exact:
             raise ValueError("a ledger's epsilon must be finite")
         check_budget(budget.epsilon, budget.delta)
@@ -139,10 +160,16 @@ class Book:
         amounts = {"epsilon": budget.epsilon, "delta": budget.delta, "total": budget.total}
         row = {k: str(v) for k, v in amounts.items()}
         row |= {"name": name, "unit": budget.unit, "neighbors": neighbors}
+        row |= {} if isinstance(place, str) else asdict(place)
         self._connection.execute(account.insert().values(row))
         return self._append(
             name, EntryKind.BUDGET, None, budget.total, f"{OPENED}{budget}{FOR}{neighbors}"
         )
+
+    def adopt(self, place: Place) -> None:
+        """Let an account that a desk opened under this name be the server's."""
+        at_a_desk = (account.c.name == place.name, account.c.table.is_(None))
+        self._connection.execute(account.update().where(*at_a_desk).values(asdict(place)))
 
     def declare(self, name: str, neighbors: str) -> Receipt:
         """Declare the neighbors of an account that was opened before accounts had any.
@@ -174,6 +201,17 @@ class Book:
             name, EntryKind.BUDGET, None, budget.total, f"set from {old}{SET_TO}{budget}"
         )
 
+    def bind(self, table: str, subject: str, meaning: str) -> Receipt:
+        """Write down what a table's terms are since now, so that an edit of them shows."""
+        self.lock()
+        name = self._first(account.c.table == table)
+        return self._append(name, EntryKind.TERMS, None, Fraction(0), f"{subject}{MEANS}{meaning}")
+
+    def tell_time(self, purpose: str) -> Receipt:
+        """Write down the time, as that of the whole chain."""
+        self.lock()
+        return self._append(self._first(), EntryKind.TIME, None, Fraction(0), purpose)
+
     def find(self, *names: str) -> dict[str, State]:
         """Accounts as their last entries left them; one that was never opened is left out."""
         rows = self._connection.execute(_STATES, {"names": names})
@@ -185,8 +223,19 @@ class Book:
             raise ValueError(f"the ledger has no account {name!r}")
         return found[name]
 
-    def accounts(self) -> list[str]:
-        return list(self._connection.scalars(select(account.c.name).order_by(account.c.name)))
+    def analysts(self, of: Place) -> dict[str, State]:
+        """The members' own accounts beside a table's or a batch's, by member."""
+        beside = (account.c.table == of.table, account.c.batch == of.batch)
+        mine = (account.c.period == of.period, account.c.member.is_not(None))
+        rows = self._connection.execute(_EVERY.where(*beside, *mine))
+        return {row.member: _state(row) for row in rows}
+
+    def accounts(self, *, member: str | None = None) -> list[str]:
+        """The names of all accounts, or of a member's."""
+        query = select(account.c.name).order_by(account.c.name)
+        if member is not None:
+            query = query.where(account.c.member == member)
+        return list(self._connection.scalars(query))
 
     # -- spending ------------------------------------------------------------------------------
 
@@ -248,28 +297,56 @@ class Book:
             query = query.where(entry.c.id < before)
         return self._receipts(query)
 
-    def verify(self) -> Verification:
-        """Follow the chain from its first entry to its head and check every total on the way."""
+    def own_receipts(self, requests: Sequence[str]) -> dict[str, Receipt]:
+        """The last entry of each request on its member's own account."""
+        query = _ENTRIES.where(entry.c.request.in_(requests), account.c.member.is_not(None))
+        found = self._receipts(query.order_by(entry.c.id))
+        return {e.request: e for e in found if e.request is not None}
+
+    def steps(self, requests: Sequence[str]) -> dict[str, list[Step]]:
+        """What the entries of some requests did, oldest first."""
+        query = _STEPS.where(entry.c.request.in_(requests)).order_by(entry.c.id)
+        found: dict[str, list[Step]] = {}
+        for id_, request, kind, amount, *whose in self._connection.execute(query):
+            step = Step(id_, EntryKind(kind), read_amount(amount), *whose)
+            found.setdefault(request, []).append(step)
+        return found
+
+    def follow(self, walk: Walk, rest: Callable[[], object] = lambda: None) -> list[str]:
+        """Walk on to the head of the chain; what an honest book would not hold on that way.
+
+        `rest` is called after every thousand entries, by those who are in no hurry.
+        """
+        query = _ENTRIES.order_by(entry.c.id).limit(_AT_ONCE)
+        problems, more = list[str](), True
+        while more:
+            rows = self._connection.execute(query.where(entry.c.id > walk.entries)).all()
+            problems += [p for row in rows for p in walk.step(_receipt(row), row.salt)]
+            more = len(rows) == _AT_ONCE
+            if more:
+                rest()
         last = self._connection.execute(select(head)).one()
-        query = _ENTRIES.order_by(entry.c.id).execution_options(yield_per=_AT_ONCE)
-        walk = Walk()
-        with self._connection.execute(query) as rows:
-            problems = [p for row in rows for p in walk.step(_receipt(row), row.salt)]
         if (last.entry, last.hash) != (walk.entries, walk.hash):
             problems.append("the head of the chain is not the last entry")
-        for row in self._connection.execute(select(account).order_by(account.c.name)):
-            written = walk.budgets.get(row.name)
-            budget = Budget.stored(row.epsilon, row.delta)
-            said = (Fraction(row.total), str(budget), row.unit)
-            if written is None or said != (written.amount, budget_in(written), written.unit):
-                problems.append(f"account {row.name!r}: its budget is not the one last written")
-            if row.neighbors != walk.neighbors.get(row.name):
-                problems.append(
-                    f"account {row.name!r}: its neighbors are not those that were written"
-                )
-            elif row.neighbors is None:
-                walk.flagged.append(undeclared(row.name))
-        return Verification(walk.entries, last.hash, tuple(problems), tuple(walk.flagged))
+            walk.is_broken = True
+        return problems
+
+    def verify(
+        self, walk: Walk | None = None, rest: Callable[[], object] = lambda: None
+    ) -> Verification:
+        """Follow the chain from its first entry to its head, and compare every account with it."""
+        walk = walk or Walk()
+        faults = [Fault(text) for text in self.follow(walk, rest)]
+        flagged = list(walk.flagged) if walk.jump is None else [*walk.flagged, jumped(walk.jump)]
+        for row in self._connection.execute(_EVERY):
+            state = _state(row)
+            texts = [walk.doubt(state)] if not walk.is_broken else []
+            if row.table is not None and _place(row).name != row.name:
+                texts.append(f"account {row.name!r}: its columns are not those of its name")
+            faults += [Fault(text, row.table) for text in texts if text is not None]
+            if state.neighbors is None:
+                flagged.append(undeclared(row.name))
+        return Verification(walk.entries, walk.hash, tuple(faults), tuple(flagged))
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -291,6 +368,14 @@ class Book:
             raise ValueError(f"the account {name!r} holds no reservation for this request")
         return steps[0]
 
+    def _first(self, *where: ColumnElement[bool]) -> str:
+        """An account for an entry that is about no amount; a table's own comes before its members'."""
+        query = select(func.min(account.c.name)).where(account.c.member.is_(None), *where)
+        name = self._connection.scalar(query)
+        if name is None:
+            raise ValueError("the ledger has no account to write this down in")
+        return str(name)
+
     def _append(
         self, name: str, kind: EntryKind, request: str | None, amount: Fraction, purpose: str
     ) -> Receipt:
@@ -310,10 +395,19 @@ class Book:
         return receipt
 
 
+@functools.lru_cache(maxsize=1_024)
+def _stored(epsilon: str, delta: str) -> Budget:
+    return Budget.stored(epsilon, delta)
+
+
 def _state(row: Any) -> State:
-    budget = Budget.stored(row.epsilon, row.delta)
-    spent, held = Fraction(row.spent or 0), Fraction(row.held or 0)
-    return State(row.name, budget, row.unit, Fraction(row.total), row.neighbors, spent, held)
+    budget = _stored(row.epsilon, row.delta)
+    spent, held = read_amount(row.spent or "0"), read_amount(row.held or "0")
+    return State(row.name, budget, row.unit, read_amount(row.total), row.neighbors, spent, held)
+
+
+def _place(row: Any) -> Place:
+    return Place(row.table, row.batch, row.period, row.member)
 
 
 def _receipt(row: Any) -> Receipt:

@@ -74,13 +74,13 @@ class Database:
         with self._one_writer, self._transaction(self._writers) as session:
             yield session
 
-    def upgrade(self) -> None:
-        """Bring the tables up to date, making them where there are none."""
+    def upgrade(self, to: str = "head") -> None:
+        """Bring the tables up to date, or to an earlier migration; make them where there are none."""
         with self.write() as session:
             connection = session.connection()
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
-            _migrate(connection)
+            _migrate(connection, to)
 
     @property
     def version(self) -> str | None:
@@ -225,7 +225,7 @@ def _reason(error: Exception) -> str:
     return next((words for sign, words in known.items() if sign in said), "an error of the driver")
 
 
-def _migrate(connection: Connection) -> None:
+def _migrate(connection: Connection, to: str) -> None:
     from alembic import command
     from alembic.config import Config
 
@@ -233,4 +233,4 @@ def _migrate(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import io
 import json
@@ -22,6 +23,8 @@ class EntryKind(StrEnum):
     RESERVE = "reserve"
     CHARGE = "charge"
     CANCEL = "release"  # a cancelled reservation; the first ledgers called it a release
+    TERMS = "terms"  # what a server allows: the hash of a policy or of a grant
+    TIME = "time"  # that somebody was there: the chain's own clock
     UNKNOWN = "unknown"  # never written: how an edited entry is read, so that its hash shows it
 
     @classmethod
@@ -36,6 +39,12 @@ class EntryKind(StrEnum):
 
 OPENED, DECLARED, SET_TO, FOR = "opened with ", "declared with ", " to ", "; neighbors: "
 """How the purpose of an entry about a budget is put together."""
+MEANS = ": "
+"""Between the subject of an entry about terms and what it means since."""
+RUNNING, ACCEPTED = "the server runs", "the operator accepts the clock"
+"""The purposes of an entry about time."""
+SPENDING = (EntryKind.RESERVE, EntryKind.CHARGE, EntryKind.CANCEL)
+"""The kinds that change what an account has spent or holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +71,27 @@ class Receipt:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Receipt:
         """Read an entry whose amounts are spelled out, as in JSON or in the database."""
-        amounts = {n: Fraction(data[n]) for n in ("amount", "spent", "held")}
+        amounts = {n: read_amount(data[n]) for n in ("amount", "spent", "held")}
         return cls(**data | amounts | {"kind": EntryKind(data["kind"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one entry of a request did, and on whose account."""
+
+    id: int
+    kind: EntryKind
+    amount: Fraction
+    unit: str
+    table: str | None
+    member: str | None
+    account: str
+
+
+@functools.lru_cache(maxsize=4_096)
+def read_amount(text: str) -> Fraction:
+    """An amount as it is stored. The same few amounts come again and again."""
+    return Fraction(text)
 
 
 def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
@@ -99,6 +127,12 @@ def budget_in(written: Receipt) -> str:
     """The budget that an entry about it spells out."""
     budget = written.purpose.partition(FOR)[0]
     return budget.removeprefix(OPENED).removeprefix(DECLARED).rpartition(SET_TO)[2]
+
+
+def terms_in(written: Receipt) -> tuple[str, str]:
+    """The subject of an entry about terms, and what it means since."""
+    subject, _, meaning = written.purpose.rpartition(MEANS)
+    return subject, meaning
 
 
 def neighbors_in(written: Receipt) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from frith.errors import SourceError
 from frith.ledger.book import Book
 from frith.ledger.database import Database, url_of
-from frith.ledger.entries import EntryKind, Receipt
+from frith.ledger.entries import ACCEPTED, SPENDING, Receipt
 from frith.ledger.state import State
 from frith.ledger.walk import Verification
 from frith.privacy.budget import Budget
@@ -99,6 +99,11 @@ class Ledger:
             self._state(book)
             book.declare(self.account, neighbors_of(records_per_person))
 
+    def accept_clock(self) -> Receipt:
+        """Let the chain's own time be this machine's, for budgets that renew."""
+        with self._book(write=True) as book:
+            return book.tell_time(ACCEPTED)
+
     def set_budget(self, epsilon: object) -> None:
         """Set another total for the same delta; the change is an entry of its own."""
         with self._book(write=True) as book:
@@ -140,7 +145,7 @@ class Ledger:
         """Every reservation, charge and cancellation, oldest first."""
         with self._book() as book:
             self._state(book)
-            return [e for e in book.entries(self.account) if e.kind is not EntryKind.BUDGET]
+            return [e for e in book.entries(self.account) if e.kind in SPENDING]
 
     def all_entries(self) -> list[Receipt]:
         """Every entry of every account, budgets too: the chain."""

@@ -1,75 +1,138 @@
-"""A walk along the whole chain: which entries were changed, and which charges to look at again."""
+"""A walk along the chain: which entries were changed, and which charges to look at again.
+
+A walk can stop at the head and go on later, from where it was: what it has seen it remembers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from fractions import Fraction
 
-from frith.ledger.entries import EntryKind, Receipt, after, hash_of, neighbors_in
+from frith.ledger.entries import (
+    ACCEPTED,
+    SPENDING,
+    EntryKind,
+    Receipt,
+    after,
+    budget_in,
+    hash_of,
+    neighbors_in,
+    terms_in,
+)
+from frith.ledger.state import State
 from frith.privacy.exact import readable
 from frith.privacy.window import is_outside
 
-_STEPS = {
-    (None, EntryKind.RESERVE),
-    (EntryKind.RESERVE, EntryKind.CHARGE),
-    (EntryKind.RESERVE, EntryKind.CANCEL),
-}
-"""The kinds that may follow each other in one request."""
+PATIENCE = timedelta(days=7)
+"""How far the times of two entries may be apart before the chain's own time stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What an honest book would not hold, and the table that it is about; None: the chain itself."""
+
+    text: str
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """What a look at the whole chain found; `head` is the last hash, to be noted elsewhere.
 
-    `problems` are what an honest book would not hold. `flagged` are charges that are as they were
+    `faults` are what an honest book would not hold. `flagged` are charges that are as they were
     written, and whose answers may have told more than was charged for.
     """
 
     entries: int
     head: str
-    problems: tuple[str, ...]
+    faults: tuple[Fault, ...]
     flagged: tuple[str, ...] = ()
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(fault.text for fault in self.faults)
+
+    @property
     def holds(self) -> bool:
-        """Whether every entry is as it was written."""
-        return not self.problems
+        """Whether every entry is as it was written, and what it is about as it says."""
+        return not self.faults
 
     @property
     def is_clean(self) -> bool:
         """Whether the chain holds and nothing is flagged."""
-        return not self.problems and not self.flagged
+        return not self.faults and not self.flagged
 
 
 class Walk:
-    """Everything that an honest book would not hold, found entry by entry."""
+    """Everything that an honest book would not hold, found entry by entry.
 
-    def __init__(self) -> None:
-        self.entries, self.hash, self._broken = 0, "", False
+    `time` is the chain's own: the latest time of an entry. An entry that is dated more than
+    `patience` after it is a jump: it does not count until the clock agrees again, or until the
+    operator accepts the clock.
+    """
+
+    def __init__(self, patience: timedelta = PATIENCE) -> None:
+        self.entries, self.hash, self.is_broken = 0, "", False
         self.budgets: dict[str, Receipt] = {}
         self.neighbors: dict[str, str] = {}
+        self.terms: dict[str, str] = {}
+        self.time: datetime | None = None
+        self.accepted: int = 0
+        self.jump: Receipt | None = None
         self.flagged: list[str] = []
+        self._patience = patience
         self._sums: dict[str, tuple[Fraction, Fraction]] = {}
-        self._steps: dict[tuple[str, str], EntryKind] = {}
+        self._held: dict[tuple[str, str], Fraction] = {}
 
     def step(self, e: Receipt, salt: str) -> Iterator[str]:
         """The problems of the next entry. After a gap or an edit, sums are no longer checked."""
         fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
         if e.id != self.entries + 1:
             yield f"entry {self.entries + 1} is missing"
-            self._broken = True
+            self.is_broken = True
         elif e.hash != hash_of(self.hash, salt, fields):
             yield f"entry {e.id} is not what was written"
-            self._broken = True
+            self.is_broken = True
         self.entries, self.hash = e.id, e.hash
+        self._tell_time(e)
+        if e.kind is EntryKind.TERMS:
+            subject, meaning = terms_in(e)
+            self.terms[subject] = meaning
         if e.kind is EntryKind.BUDGET:
             self.budgets[e.account] = e
             yield from self._neighbors(e)
         if e.kind is EntryKind.CHARGE and e.request is None and is_outside(e.amount, e.unit):
             self.flagged.append(_outside(e))
-        if not self._broken:
+        if not self.is_broken:
             yield from self._misspent(e)
+
+    def doubt(self, state: State) -> str | None:
+        """What an account says of itself that the chain does not; None where they agree."""
+        written = self.budgets.get(state.name)
+        said = (state.total, str(state.budget), state.unit)
+        if written is None or said != (written.amount, budget_in(written), written.unit):
+            return f"account {state.name!r}: its budget is not the one last written"
+        if state.neighbors != self.neighbors.get(state.name):
+            return f"account {state.name!r}: its neighbors are not those that were written"
+        if (state.spent, state.held) != self._sums.get(state.name):
+            return f"account {state.name!r}: what it spent is not what its entries say"
+        return None
+
+    def agrees(self, now: datetime) -> bool:
+        """Whether a clock is close to the chain's own time, or there is none yet."""
+        return self.time is None or abs(now - self.time) <= self._patience
+
+    def _tell_time(self, e: Receipt) -> None:
+        at = datetime.fromisoformat(e.at)
+        if e.kind is EntryKind.TIME and e.purpose == ACCEPTED:
+            self.accepted = e.id
+        elif self.time is not None and at - self.time > self._patience:
+            self.jump = self.jump or e
+            return
+        self.time = at if self.time is None else max(self.time, at)
+        self.jump = None
 
     def _neighbors(self, e: Receipt) -> Iterator[str]:
         """Neighbors are written when an account is opened or declared, once; setting a budget names none."""
@@ -88,11 +151,28 @@ class Walk:
             total, sum(before)
         ):
             yield f"entry {e.id}: more than the budget of {e.account!r}"
-        if e.request is not None and e.kind is not EntryKind.BUDGET:
-            step = self._steps.get((e.account, e.request))
-            if (step, e.kind) not in _STEPS:
-                yield f"entry {e.id}: a {e.kind.word} after {step.word if step else 'nothing'}"
-            self._steps[e.account, e.request] = e.kind
+        if e.request is not None and e.kind in SPENDING:
+            yield from self._out_of_step(e, (e.account, e.request))
+
+    def _out_of_step(self, e: Receipt, step: tuple[str, str]) -> Iterator[str]:
+        """A reservation comes first and once; a charge or a cancellation ends it, in full."""
+        if e.kind is EntryKind.RESERVE:
+            if step in self._held:
+                yield f"entry {e.id}: a second reservation"
+            self._held[step] = e.amount
+            return
+        held = self._held.pop(step, None)
+        if held is None:
+            yield f"entry {e.id}: a {e.kind.word} without a reservation"
+        elif held != e.amount:
+            yield f"entry {e.id}: a {e.kind.word} of another amount than was reserved"
+
+
+def jumped(e: Receipt) -> str:
+    return (
+        f"entry {e.id} is dated {e.at}, long after the entries before it: no budget renews until the "
+        "clock is right again, or until `frith ledger accept-clock` says that it is"
+    )
 
 
 def undeclared(name: str) -> str:

@@ -20,7 +20,7 @@ from frith.client.kinds import ProblemCode
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
 from frith.privacy.exact import show
-from frith.server.api import forests, jobs, ledger, members, parties, tables
+from frith.server.api import forests, jobs, ledger, members, parties, quotes, tables
 from frith.server.api.metrics import Requests
 from frith.server.api.metrics import router as metrics
 from frith.server.auth.caller import PROBLEMS
@@ -70,7 +70,7 @@ def make_app(context: Context) -> FastAPI:
     app.state.readiness = Readiness()
     app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
-    for part in (tables, forests, jobs, parties, members, ledger):
+    for part in (quotes, tables, forests, jobs, parties, members, ledger):
         api.include_router(part.router, prefix="/v1")
     api.include_router(metrics)
     app.include_router(api)
@@ -81,7 +81,7 @@ def make_app(context: Context) -> FastAPI:
         app.add_api_route("/ready", ready, tags=["operations"], responses=_NOT_READY, **about)
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
-    app.add_middleware(AuthMiddleware, context=context)
+    app.add_middleware(AuthMiddleware, context=context, prepare=quotes.prepare)
     app.add_middleware(ErrorMiddleware, requests=app.state.requests, settings=context.settings)
     return app
 

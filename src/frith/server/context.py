@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,18 +18,31 @@ from frith.ledger.book import Clock, utc_now
 from frith.ledger.database import Database
 from frith.server.problems import invalid
 from frith.server.settings import Settings
+from frith.server.watch import Watch
 
 _NAME = re.compile(NAME.replace("$", r"\Z"))
 
 
 @dataclass(frozen=True)
 class Context:
-    """The server's surroundings. Only tests replace the clock and the secrets."""
+    """The server's surroundings. Only tests replace the clocks and the secrets."""
 
     database: Database
     settings: Settings
     clock: Clock = utc_now
     new_secret: Callable[[int], str] = secrets.token_hex
+    steady: Callable[[], float] = time.monotonic
+    """Seconds that nobody can set, to hold the clock against."""
+
+    @functools.cached_property
+    def watch(self) -> Watch:
+        """What this process knows of the ledger's chain."""
+        return Watch(self.database, self.clock, self.patience, self.steady)
+
+    @property
+    def patience(self) -> timedelta:
+        """How far the clock and the ledger's own time may be apart."""
+        return timedelta(days=self.settings.clock_days)
 
     def now(self, **later: float) -> str:
         """Now, or some time later, as text that sorts like the times."""

@@ -108,7 +108,11 @@ class Grant(Base):
 
 
 class Job(Base):
-    """An accepted request: what was asked, how far it is, and its release."""
+    """An accepted request: what was asked, how far it is, and its release.
+
+    `forest` is the release that a score or an update is about, `round` the hash of a secure sum's
+    round. What it costs, and whom, is in the ledger's entries about it and nowhere else.
+    """
 
     __tablename__ = "job"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -119,7 +123,6 @@ class Job(Base):
     body: Mapped[str]
     body_hash: Mapped[str]
     seed: Mapped[int] = mapped_column(BigInteger)
-    accounts: Mapped[str]
     state: Mapped[str]
     passes: Mapped[int]
     doing: Mapped[str]
@@ -132,9 +135,20 @@ class Job(Base):
     release: Mapped[str | None]
     problem: Mapped[str | None]
     stored: Mapped[int] = mapped_column(BigInteger, default=0)
+    forest: Mapped[str | None]
+    round: Mapped[str | None]
     __table_args__ = (
         Index("jobs_by_state", "state", "created"),
         Index("jobs_by_body", "table", "version", "body_hash"),
+        Index("jobs_by_time", "created", "id"),
+        Index("jobs_of_a_member", "member", "created", "id"),
+        Index("jobs_of_a_table", "table", "created", "id"),
+        Index("jobs_of_a_member_on_a_table", "member", "table", "created", "id"),
+        Index("jobs_by_lease", "member", "lease"),
+        Index("jobs_by_worker", "worker", "finished"),
+        Index("jobs_by_release", "release"),
+        Index("jobs_by_forest", "forest"),
+        Index("jobs_by_round", "round"),
     )
 
 

@@ -93,6 +93,10 @@ class Settings(BaseModel):
     """At most this many forests are read or drawn, or ledgers exported or verified, at once."""
     shown_bytes: Count = 8_000_000
     """Forests of longer JSON can be downloaded, but are not drawn or used to predict here."""
+    verify_hours: Seconds = 24
+    """The whole ledger is verified at the start and then every so many hours; 0: at the start only."""
+    clock_days: Count = 7
+    """A budget that renews sells nothing while the clock is further than this from the ledger's time."""
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
     least_colluders: Count = 1

@@ -29,7 +29,7 @@ def list_forests(
     context = caller.context
     with caller.read() as session:
         found = forests.list_forests(context, session, caller.member, before, limit)
-        return [history.describe(context, session, job) for job in found]
+        return history.describe_all(context, session, found)
 
 
 @router.get("/forests/{forest}", dependencies=HEAVY, response_model=d.ForestResponse)

@@ -30,7 +30,7 @@ def list_jobs(
         found = history.list_jobs(
             session, caller.member, *where, everyone=True, before=before, limit=limit
         )
-        return [history.describe(caller.context, session, job) for job in found]
+        return history.describe_all(caller.context, session, found)
 
 
 @router.get("/jobs/{job}")

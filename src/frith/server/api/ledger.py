@@ -39,10 +39,12 @@ def export_csv(caller: Called) -> Response:
 
 @router.get("/ledger/verification", dependencies=HEAVY)
 def verify(caller: Called) -> d.VerificationResponse:
-    """Verify the chain of hashes, and read stored requests again. For curators."""
+    """Verify the chain of hashes and what is stored beside it, and read requests again. For curators.
+
+    What it finds stops sales, and what is mended is sold again.
+    """
     caller.must_be_curator()
-    with caller.read() as session:
-        found = verification.verify(session, caller.context.book(session))
+    found = verification.look(caller.context)
     return d.VerificationResponse(
         entries=found.entries,
         head=found.head,

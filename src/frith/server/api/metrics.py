@@ -60,8 +60,8 @@ def _state(caller: Caller) -> CollectorRegistry:
         registry.register(_JobSeconds(session))
         book = caller.context.book(session)
         for table in session.scalars(select(RegisteredTable)):
-            name = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
-            for account in book.find(name).values():
+            place = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
+            for account in book.find(place.name).values():
                 for part in ("total", "spent", "held"):
                     budget.labels(table.name, account.unit, part).set(getattr(account, part))
     return registry

@@ -17,7 +17,7 @@ from frith.server.budget.accounts import account_document
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import read_policy
 from frith.server.budget.views import View
-from frith.server.jobs import history, queue, sizes
+from frith.server.jobs import history, queue
 from frith.server.jobs.requests import JobRequest, ask_to_train, parameters_of, summary
 from frith.server.sources import shown
 
@@ -125,7 +125,7 @@ def withdraw(table: str, member: str, caller: Called) -> None:
     """Withdraw a grant. For curators."""
     caller.must_be_curator()
     with caller.write() as session:
-        tables.withdraw(session, table, member)
+        tables.withdraw(caller.context, session, table, member)
 
 
 @router.get("/tables/{table}/budget")
@@ -145,21 +145,8 @@ def get_budget(table: str, caller: Called) -> d.BudgetResponse:
         if not caller.member.is_curator:
             return own_only
         analysts = accounts.analyst_states(caller.context, session, view)
-        everybody = [account_document(state) for state in analysts]
+        everybody = [account_document(state) for state in analysts.values()]
         return own_only.model_copy(update={"whole": account_document(whole), "analysts": everybody})
-
-
-@router.post("/tables/{table}/quotes")
-def quote(table: str, asked: d.ForestRequest, caller: Called) -> d.Quote:
-    """What a forest would cost and what would be left. Free, and from public facts alone."""
-    budget = read_budget(asked.epsilon, asked.delta)
-    with caller.read() as session:
-        view = tables.see(session, table, caller.member)
-        request = _request(JobKind.TRAIN, asked, budget, view)
-        found = sizes.estimate(session, request, view.domain)
-        sizes.check(caller.context.settings, found)
-        price = accounts.quote(caller.context, session, view, caller.member.name, budget)
-        return price.model_copy(update={"estimate": found})
 
 
 @router.post("/tables/{table}/forests", status_code=202)
@@ -180,12 +167,13 @@ def _ask_for_forest(
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
-        request = _request(kind, asked, budget, view)
+        request = read_request(kind, asked, budget, view)
         job = queue.accept(caller.context, session, view, caller.member, request, key)
         return history.describe(caller.context, session, job)
 
 
-def _request(kind: str, asked: d.ForestRequest, budget: Budget, view: View) -> JobRequest:
+def read_request(kind: str, asked: d.ForestRequest, budget: Budget, view: View) -> JobRequest:
+    """The request for a forest, if the policy allows it."""
     learner = asked.learner or view.learner
     request = ask_to_train(kind, learner, budget, asked.parameters, view.domain)
     view.policy.check(learner, budget)

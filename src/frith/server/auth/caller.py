@@ -16,8 +16,10 @@ from frith.server.problems import BUSY, STATUS, curators_only
 class Caller:
     """The member who calls, what they came with, and the server's state."""
 
-    def __init__(self, context: Context, credential: Credential, requests: Any = None):
-        self.context, self.requests = context, requests
+    def __init__(
+        self, context: Context, credential: Credential, requests: Any = None, prepared: Any = None
+    ):
+        self.context, self.requests, self.prepared = context, requests, prepared
         self.credential, self.member = credential, credential.member
         self.read, self.write = context.database.read, context.database.write
 
@@ -27,7 +29,8 @@ class Caller:
 
 
 async def _caller(request: Request) -> Caller:
-    return Caller(request.app.state.context, request.state.credential, request.app.state.requests)
+    app, said = request.app.state, request.state
+    return Caller(app.context, said.credential, app.requests, getattr(said, "prepared", None))
 
 
 async def _limited(request: Request) -> AsyncIterator[None]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
+from typing import Any
 from urllib.parse import quote
 
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +33,10 @@ from frith.server.auth.oidc import Issuer
 from frith.server.auth.sessions import COOKIE, SignedIn, check_session
 from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
+from frith.server.schema import Member
 
+Prepare = Callable[[Context, Session, Member, Scope], Any]
+"""Reads what a route needs in the transaction that looks up the token. It raises no problem."""
 PUBLIC = ("/health", "/ready", "/sign-in", "/static/")
 BEARER = ("/v1", "/metrics")
 _REMEMBERED = 1_000  # (address, token) pairs that were right before
@@ -39,8 +45,8 @@ _REMEMBERED = 1_000  # (address, token) pairs that were right before
 class AuthMiddleware:
     """Puts `credential`, `member` and for browsers `signed_in` into the request's state, or refuses it."""
 
-    def __init__(self, app: ASGIApp, context: Context):
-        self._app, self._context = app, context
+    def __init__(self, app: ASGIApp, context: Context, prepare: Prepare | None = None):
+        self._app, self._context, self._prepare = app, context, prepare
         settings = context.settings
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
         self._failures, self._guesses = (
@@ -105,24 +111,32 @@ class AuthMiddleware:
         address = address_of(scope)
         self.allow_guess(address, secret)
         try:
-            credential = self._credential(secret)
+            credential = self._credential(secret, scope)
         except Problem:
             self.count_guess(address, secret, right=False)
             raise
         self.count_guess(address, secret, right=True)
         return credential
 
-    def _credential(self, secret: str) -> Credential:
+    def _credential(self, secret: str, scope: Scope) -> Credential:
         if self._issuer is None or secret.startswith(PREFIX):
             with self._context.database.read() as session:
                 token, member = check_token(self._context, session, secret)
+                self._make_ready(session, member, scope)
                 return Credential(member, token.id)
         subject = self._issuer.subject(secret)
         with self._context.database.read() as session:
             found = find_subject(session, subject)
-        if found is None or found.disabled is not None:
-            raise unauthorized()
+            if found is None or found.disabled is not None:
+                raise unauthorized()
+            self._make_ready(session, found, scope)
         return Credential(found, None, f"oidc-{hashed(secret)[:12]}")
+
+    def _make_ready(self, session: Session, member: Member, scope: Scope) -> None:
+        """Read what the route needs while the transaction is open."""
+        if self._prepare is not None:
+            ready = self._prepare(self._context, session, member, scope)
+            scope.setdefault("state", {})["prepared"] = ready
 
     def _check_cookie(self, scope: Scope) -> SignedIn:
         cookie = cookie_of(scope)

@@ -8,7 +8,6 @@ them protect the neighbors of the table's domain: records, or persons with at mo
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
 
 from sqlalchemy.orm import Session
@@ -16,25 +15,22 @@ from sqlalchemy.orm import Session
 from frith.client.documents import Account, Quote
 from frith.client.kinds import ProblemCode
 from frith.errors import over_budget
-from frith.ledger import Book, Receipt, State
+from frith.ledger import Book, Place, State
 from frith.privacy.budget import Budget
 from frith.privacy.composition import epsilon_of
 from frith.privacy.exact import show
 from frith.privacy.neighbors import unit_of
+from frith.server.budget.checks import check_accounts
 from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.problems import Problem, conflict
 
 
-def account_of(context: Context, table: View, batch: str | None = None) -> str:
-    """The name of the table's account in this period; `batch` is one with its own accounts."""
-    name = table.name if batch is None else f"{table.name}+{batch}"
-    period = table.policy.period(context.clock())
-    return name if period is None else f"{name}@{period}"
-
-
-def own_account(account: str, member: str) -> str:
-    return f"{account}/{member}"
+def account_of(context: Context, table: View, batch: str | None = None) -> Place:
+    """The table's account in this period; `batch` is one with its own accounts."""
+    renews = table.policy.renewal_days is not None
+    period = table.policy.period(context.watch.time) if renews else None
+    return Place(table.name, batch, period)
 
 
 def open_accounts(
@@ -46,14 +42,16 @@ def open_accounts(
 ) -> tuple[str, str]:
     """The names of the table's account and the member's own; opens those that do not exist.
 
-    An existing account for other neighbors is a conflict and stays as it is.
+    An existing account for other neighbors is a conflict and stays as it is; one that is not what the
+    chain says sells nothing.
     """
     book, account = context.book(session), account_of(context, table, batch)
+    own = account.of(member or "")
+    check_accounts(context, session, account, own)
     _open(book, account, table.policy.budget, table)
-    own = own_account(account, member or "")
     if member is not None:
         _open(book, own, table.policy.analyst_budget(table.cap), table)
-    return account, own
+    return account.name, own.name
 
 
 def set_budgets(
@@ -69,7 +67,7 @@ def set_budgets(
         account = account_of(context, table, batch)
         _set(book, account, table.policy.budget)
         for member, cap in caps.items():
-            _set(book, own_account(account, member), table.policy.analyst_budget(cap))
+            _set(book, account.of(member), table.policy.analyst_budget(cap))
 
 
 def states(
@@ -77,31 +75,17 @@ def states(
 ) -> tuple[State, State]:
     """The table's account and the member's own, as they are or as they would be opened."""
     account = account_of(context, table, batch)
-    own, cap = own_account(account, member), table.policy.analyst_budget(table.cap)
-    found = context.book(session).find(account, own)
+    own, cap = account.of(member), table.policy.analyst_budget(table.cap)
+    found = context.book(session).find(account.name, own.name)
     return (
-        found.get(account) or _unopened(account, table.policy.budget, table),
-        found.get(own) or _unopened(own, cap, table),
+        found.get(account.name) or _unopened(account, table.policy.budget, table),
+        found.get(own.name) or _unopened(own, cap, table),
     )
 
 
-def analyst_states(context: Context, session: Session, table: View) -> list[State]:
-    """The analysts' own accounts on a table in this period."""
-    book, account = context.book(session), account_of(context, table)
-    names = [name for name in book.accounts() if name.startswith(account + "/")]
-    return list(book.find(*names).values())
-
-
-def entries_about(context: Context, session: Session, table: str) -> list[Receipt]:
-    """Every entry about a table: its own account, its analysts' and its batches', in all periods."""
-    book = context.book(session)
-    names = [n for n in book.accounts() if re.split("[/+@]", n, maxsplit=1)[0] == table]
-    return book.entries(*names) if names else []
-
-
-def member_of(account: str) -> str | None:
-    """The member who owns an account; None for a table's or a batch's."""
-    return account.partition("/")[2] or None
+def analyst_states(context: Context, session: Session, table: View) -> dict[str, State]:
+    """The analysts' own accounts on a table in this period, by member."""
+    return context.book(session).analysts(account_of(context, table))
 
 
 def quote(
@@ -113,7 +97,13 @@ def quote(
     batch: str | None = None,
 ) -> Quote:
     """The price of a request, and whether it would be granted now."""
-    whole, own = states(context, session, table, member, batch)
+    return price(context, table, states(context, session, table, member, batch), request)
+
+
+def price(context: Context, table: View, accounts: tuple[State, State], request: Budget) -> Quote:
+    """The price of a request on the table's account and the member's own, as they are now."""
+    context.watch.require(table.name)
+    whole, own = accounts
     for state in (whole, own):
         _check_neighbors(state, table)
     cost = request.cost_in(whole.unit)
@@ -188,14 +178,16 @@ def in_epsilon(amount: Fraction, unit: str, delta: Fraction) -> float:
     return epsilon_of(float(amount), float(delta))
 
 
-def _unopened(name: str, budget: Budget, table: View) -> State:
-    return State(name, budget, budget.unit, budget.total, table.neighbors)
+def _unopened(place: Place, budget: Budget, table: View) -> State:
+    return State(place.name, budget, budget.unit, budget.total, table.neighbors)
 
 
-def _open(book: Book, name: str, budget: Budget, table: View) -> None:
-    if not book.has(name):
-        book.open(name, budget, table.neighbors)
-    settle_neighbors(book, name, table)
+def _open(book: Book, place: Place, budget: Budget, table: View) -> None:
+    if book.has(place.name):
+        book.adopt(place)
+    else:
+        book.open(place, budget, table.neighbors)
+    settle_neighbors(book, place.name, table)
 
 
 def settle_neighbors(book: Book, name: str, table: View) -> None:
@@ -221,7 +213,7 @@ def _check_neighbors(state: State, table: View) -> None:
         )
 
 
-def _set(book: Book, name: str, budget: Budget) -> None:
-    found = book.find(name).get(name)
-    if found is not None and found.budget != budget:
-        book.set_budget(name, budget.epsilon)
+def _set(book: Book, place: Place, budget: Budget) -> None:
+    found = book.find(place.name).get(place.name)
+    if found is not None and (found.budget, found.total) != (budget, budget.total):
+        book.set_budget(place.name, budget.epsilon)

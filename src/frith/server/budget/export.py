@@ -11,7 +11,6 @@ from fastapi.responses import StreamingResponse
 
 from frith.ledger import Receipt, as_csv
 from frith.server.auth.caller import Caller
-from frith.server.budget.accounts import member_of
 
 PAGE = 1_000  # entries
 
@@ -37,8 +36,7 @@ def page_for(caller: Caller, after: int, limit: int) -> list[Receipt]:
         book = caller.context.book(session)
         if caller.member.is_curator:
             return book.page(limit, after)
-        own = [name for name in book.accounts() if member_of(name) == caller.member.name]
-        return book.page(limit, after, own)
+        return book.page(limit, after, book.accounts(member=caller.member.name))
 
 
 def _pages(caller: Caller) -> Iterator[list[Receipt]]:

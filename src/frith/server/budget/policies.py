@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -58,11 +59,11 @@ class Policy:
 
     @property
     def budget(self) -> Budget:
-        return Budget.stored(self.epsilon, self.delta)
+        return _stored(self.epsilon, self.delta)
 
     def analyst_budget(self, cap: str | None = None) -> Budget:
         """What one analyst may spend: their own cap, else the policy's, else the table's budget."""
-        return Budget.stored(cap or self.analyst_epsilon or self.epsilon, self.delta)
+        return _stored(cap or self.analyst_epsilon or self.epsilon, self.delta)
 
     def check(self, learner: str | None, request: Budget) -> None:
         """Refuse a request that the policy does not allow, whatever is left of the budget."""
@@ -112,6 +113,12 @@ class Policy:
         """Read a stored policy; one without a least epsilon gets the usual one."""
         least = data["least_epsilon"] or show(min(exact(LEAST_EPSILON), exact(data["epsilon"])))
         return cls(**data | {"least_epsilon": least, "learners": tuple(data["learners"])})
+
+
+@functools.lru_cache(maxsize=1_024)
+def _stored(epsilon: str, delta: str) -> Budget:
+    """A budget as a policy spells it; every request reads the same few."""
+    return Budget.stored(epsilon, delta)
 
 
 def read_policy(request: PolicyRequest) -> Policy:

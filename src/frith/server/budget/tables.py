@@ -23,6 +23,7 @@ from frith.server.auth.members import get_member
 from frith.server.budget.accounts import open_accounts, set_budgets
 from frith.server.budget.policies import Policy, read_policy
 from frith.server.budget.source_checks import in_time
+from frith.server.budget.terms import WITHDRAWN, batch_terms, bind, grant_terms, policy_terms
 from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, no_table
@@ -75,6 +76,7 @@ def register(
     session.add(table)
     session.flush()
     open_accounts(context, session, View(table, domain, policy))
+    bind(context, session, policy_terms(table))
     return table
 
 
@@ -141,6 +143,7 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
         raise conflict("delta and renewal are fixed when a table is registered")
     policy = replace(policy, renewal_start=old.renewal_start)
     table.policy = json.dumps(policy.to_json())
+    bind(context, session, policy_terms(table))
     view = View(table, domain_of(table), policy)
     caps = {g.member: g.epsilon for g in list_grants(session, name)}
     set_budgets(context, session, view, caps, list_disjoint(session, name))
@@ -187,6 +190,7 @@ def add_batch(
     )  # fmt: skip
     session.add(batch)
     session.flush()
+    bind(context, session, batch_terms(batch))
     return batch
 
 
@@ -238,6 +242,7 @@ def grant(
     given.epsilon, given.created = epsilon, context.now()
     session.add(given)
     session.flush()
+    bind(context, session, grant_terms(given))
     view = View(found, domain, policy)
     set_budgets(context, session, view, {member: epsilon}, list_disjoint(session, table))
     return given
@@ -250,11 +255,12 @@ def grant_document(given: Grant) -> GrantDocument:
     return GrantDocument(table=given.table, member=given.member, columns=columns, epsilon=epsilon)
 
 
-def withdraw(session: Session, table: str, member: str) -> None:
+def withdraw(context: Context, session: Session, table: str, member: str) -> None:
     """End a grant; what was spent under it stays spent."""
     given = session.get(Grant, (table, member))
     if given is None:
         raise Problem(ProblemCode.NOT_FOUND, "there is no such grant")
+    bind(context, session, grant_terms(given)._replace(meaning=WITHDRAWN))
     session.delete(given)
 
 

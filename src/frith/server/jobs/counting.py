@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
@@ -77,20 +76,15 @@ def check_round(session: Session, job: Job) -> None:
     Both answers would have the same mask, so their difference would show the counts with only a
     share of the noise.
     """
-    round = JobRequest.read(job.body).details["round"]
-    if round is None:
+    if job.round is None:
         return
-    text = json.dumps(round, sort_keys=True)
-    others = select(Job).where(
-        Job.kind == JobKind.COUNT,
+    others = select(Job.release).where(
+        Job.round == job.round,
         Job.id != job.id,
         Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
-        Job.body.contains(text, autoescape=True),
     )
-    for other in session.scalars(others):
-        is_same = job.release is not None and other.release == job.release
-        if JobRequest.read(other.body).details["round"] == round and not is_same:
-            raise conflict("this round was asked before; make another attempt")
+    if any(release is None or release != job.release for release in session.scalars(others)):
+        raise conflict("this round was asked before; make another attempt")
 
 
 def count(asked: JobRequest, curator: Curator, settings: Settings) -> dict[str, Any]:

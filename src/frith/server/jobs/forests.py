@@ -20,7 +20,7 @@ from frith.server.budget import accounts
 from frith.server.budget.tables import see
 from frith.server.budget.views import View
 from frith.server.context import Context, check_name
-from frith.server.jobs import history, lifecycle, queue, sizes
+from frith.server.jobs import history, queue, sizes
 from frith.server.jobs.downloads import read_bounded, stored
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict, invalid, not_found
@@ -115,21 +115,15 @@ def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
     query = (
         select(Job)
         .where(Job.member == forest.member, Job.kind == JobKind.SCORE, Job.state == JobState.DONE)
-        .where(Job.body.contains(forest.release, autoescape=True))
+        .where(Job.forest == forest.release)
         .order_by(Job.created, Job.id)
     )
-    return [
-        job
-        for job in session.scalars(query)
-        if not history.is_held_back(context, job)
-        and JobRequest.read(job.body).details["forest"] == forest.release
-    ]
+    return [job for job in session.scalars(query) if not history.is_held_back(context, job)]
 
 
 def forest_of_score(session: Session, score: Job) -> Job | None:
     """The job that made the forest of a score."""
-    release = JobRequest.read(score.body).details["forest"]
-    query = select(Job).where(Job.member == score.member, Job.release == release)
+    query = select(Job).where(Job.member == score.member, Job.release == score.forest)
     return session.scalars(
         query.where(Job.kind != JobKind.SCORE).order_by(Job.created.desc())
     ).first()
@@ -206,7 +200,7 @@ def _batches_in(session: Session, job: Job) -> set[str]:
     asked, found = JobRequest.read(job.body), set[str]()
     while asked.kind == JobKind.UPDATE:
         found.add(asked.details["batch"])
-        asked = JobRequest.read(lifecycle.maker(session, asked.details["forest"]).body)
+        asked = JobRequest.read(history.maker(session, asked.details["forest"]).body)
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
 from frith.client.documents import JobResponse
@@ -39,14 +40,31 @@ def list_jobs(
     limit: int,
 ) -> list[Job]:
     """At most `limit` of the member's jobs, the newest first, or those before one of them."""
-    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id).limit(limit)
+    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id.desc()).limit(limit)
     if not (everyone and member.is_curator):
         query = query.where(Job.member == member.name)
     if before is not None:
         last = find_job(session, before, member)
-        is_older = and_(Job.created == last.created, Job.id > last.id)
-        query = query.where(or_(Job.created < last.created, is_older))
+        is_older = or_(Job.created < last.created, Job.id < last.id)
+        query = query.where(Job.created <= last.created, is_older)  # the first finds its place
     return list(session.scalars(query))
+
+
+def maker(session: Session, release: str) -> Job:
+    """The job that made a release."""
+    made = session.get(Release, release)
+    job = session.get(Job, made.job) if made is not None else None
+    assert job is not None
+    return job
+
+
+def repeated(session: Session, jobs: Sequence[Job]) -> dict[str, Job]:
+    """The jobs whose releases answer some of these; a job that makes its own is left out."""
+    wanted = [job.release for job in jobs if job.release is not None]
+    query = select(Release.id, Job).join(Job, Release.job == Job.id).where(Release.id.in_(wanted))
+    makers = {row[0]: row[1] for row in session.execute(query)} if wanted else {}
+    found = {job.id: makers.get(job.release) for job in jobs if job.release is not None}
+    return {job: made for job, made in found.items() if made is not None and made.id != job}
 
 
 def shown_state(context: Context, job: Job) -> JobState:
@@ -73,6 +91,16 @@ def delivery(context: Context, job: Job) -> str | None:
 
 def describe(context: Context, session: Session, job: Job) -> JobResponse:
     """A job as its owner sees it. Passes are public; records and durations are not."""
+    return describe_all(context, session, [job])[0]
+
+
+def describe_all(context: Context, session: Session, jobs: list[Job]) -> list[JobResponse]:
+    """Jobs as their owners see them, with all their receipts read at once."""
+    receipts = context.book(session).own_receipts([job.id for job in jobs]) if jobs else {}
+    return [_described(context, job, receipts.get(job.id)) for job in jobs]
+
+
+def _described(context: Context, job: Job, receipt: Receipt | None) -> JobResponse:
     state, every = shown_state(context, job), context.settings.deliver_every
     return JobResponse(
         id=job.id,
@@ -86,17 +114,14 @@ def describe(context: Context, session: Session, job: Job) -> JobResponse:
         request=json.loads(job.body),
         created=job.created,
         problem=job.problem if state == JobState.FAILED else None,
-        receipt=own_receipt(context, session, job),
+        receipt=receipt,
         purpose=JobRequest.read(job.body).purpose,
     )
 
 
 def own_receipt(context: Context, session: Session, job: Job) -> Receipt | None:
     """The last entry of the analyst's own account about this job."""
-    accounts = json.loads(job.accounts)
-    if not accounts:
-        return None
-    return context.book(session).entries(accounts[-1], request=job.id)[-1]
+    return context.book(session).own_receipts([job.id]).get(job.id)
 
 
 def find_release(

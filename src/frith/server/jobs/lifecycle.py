@@ -10,7 +10,6 @@ the queue. Cancelling returns a reservation, never a charge.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,6 +21,8 @@ from frith.server.auth.members import get_member
 from frith.server.budget.accounts import settle_neighbors
 from frith.server.budget.tables import see
 from frith.server.context import Context
+from frith.server.jobs import history
+from frith.server.jobs.doubts import doubt_job
 from frith.server.jobs.history import delivery, is_held_back, shown_state
 from frith.server.jobs.journal import unpack
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, conflict
@@ -113,14 +114,25 @@ def start(
     """
     job = mine(session, job_id, worker)
     if job.state == JobState.QUEUED:
+        book = context.book(session)
+        book.lock()
         view = see(session, job.table, get_member(session, job.member))
         view.check_reach(attributes)
-        book = context.book(session)
-        for account in json.loads(job.accounts):
+        for account in _reserved(context, session, job):
             settle_neighbors(book, account, view)
             book.charge_reserved(account, job.id, view.neighbors)
         job.state, job.started = JobState.RUNNING, context.now()
     return job
+
+
+def _reserved(context: Context, session: Session, job: Job) -> list[str]:
+    """The accounts that hold what the job costs, as the chain says; the job's own row may lie."""
+    steps = context.book(session).steps([job.id]).get(job.id, [])
+    walk, earlier = context.watch.follow(), history.repeated(session, [job]).get(job.id)
+    states = context.book(session).find(*(step.account for step in steps)).values()
+    doubts = [doubt_job(job, steps, earlier), *map(walk.doubt, states)]
+    context.watch.require(job.table, *doubts)
+    return [step.account for step in steps]
 
 
 def advance(
@@ -159,7 +171,7 @@ def finish(
     """
     job = mine(session, job_id, worker)
     if job.release is not None:
-        job.passes = maker(session, job.release).passes
+        job.passes = history.maker(session, job.release).passes
     else:
         assert packed is not None
         job.release = context.new_secret(8)
@@ -175,13 +187,6 @@ def finish(
     for row in session.scalars(select(Journal).where(Journal.job == job_id)):
         session.delete(row)
     _end(context, job, JobState.DONE)
-
-
-def maker(session: Session, release: str) -> Job:
-    """The job that made a release."""
-    job = session.get(Job, session.scalar(select(Release.job).where(Release.id == release)))
-    assert job is not None
-    return job
 
 
 def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
@@ -222,8 +227,8 @@ def give_back_room(session: Session, job: Job) -> None:
 
 def _cancel_reservations(context: Context, session: Session, job: Job) -> None:
     book = context.book(session)
-    for account in json.loads(job.accounts):
-        book.cancel(account, job.id)
+    for step in book.steps([job.id]).get(job.id, []):
+        book.cancel(step.account, job.id)
 
 
 def _end(context: Context, job: Job, state: str) -> None:

@@ -6,7 +6,6 @@ were new, and not to the table, because nothing further is released.
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.server.budget.accounts import open_accounts, quote, require
+from frith.server.budget.checks import check_sale
 from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.jobs import sizes
@@ -71,13 +71,14 @@ def _queue(
         body=asked.body,
         body_hash=asked.hash,
         seed=int(context.new_secret(4), 16),
-        accounts="[]",
         state=JobState.QUEUED,
         passes=0,
         doing="",
         created=context.now(),
         attempts=0,
         stored=found.stored,
+        forest=asked.forest,
+        round=asked.round,
     )
     _check_stored(context, session, member, found.stored)
     if asked.kind != JobKind.DRY_RUN:
@@ -154,13 +155,13 @@ def _reserve(
     Write an entry of 0, so that receipt numbers do not reveal that somebody else asked the same.
     """
     book = context.book(session)
+    check_sale(context, session, view, job.member, batch)
     table, own = open_accounts(context, session, view, job.member, batch)
     price = quote(context, session, view, job.member, asked.budget, batch)
     require(price)
     done = _same_requests(view, asked).where(Job.state == JobState.DONE, Job.release.is_not(None))
     earlier = session.scalars(done.order_by(Job.created)).first()
     job.release = earlier.release if earlier is not None else None
-    job.accounts = json.dumps([table, own])
     on_table = price.cost if earlier is None else Fraction(0)
     book.reserve(table, job.id, on_table, asked.purpose, view.neighbors)
     book.reserve(own, job.id, price.cost, asked.purpose, view.neighbors)

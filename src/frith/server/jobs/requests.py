@@ -50,6 +50,19 @@ class JobRequest:
         return hashlib.sha256(self.body.encode()).hexdigest()
 
     @property
+    def forest(self) -> str | None:
+        """The release that a score or an update is about."""
+        return self.details.get("forest")
+
+    @property
+    def round(self) -> str | None:
+        """The hash of a secure sum's round: no two jobs answer the same one."""
+        round = self.details.get("round")
+        if round is None:
+            return None
+        return hashlib.sha256(json.dumps(round, sort_keys=True).encode()).hexdigest()
+
+    @property
     def purpose(self) -> str:
         """One line for the ledger."""
         what = self.details.get("learner") or self.details.get("batch") or ""

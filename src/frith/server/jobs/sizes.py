@@ -21,7 +21,7 @@ from frith.domain import Categorical, Domain
 from frith.growing.boosting import CELL_QUESTIONS, MAX_STEPS
 from frith.growing.random_trees import floor_log, random_tree_depth
 from frith.server.jobs.counting import MAX_CELLS
-from frith.server.jobs.lifecycle import maker
+from frith.server.jobs.history import maker
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import invalid
 from frith.server.settings import Settings
@@ -65,8 +65,11 @@ class _Shape:
     passes: int = 2
 
 
-def estimate(session: Session, asked: JobRequest, domain: Domain) -> Estimate:
-    """What a request on this domain takes; scores and updates take what their forest took."""
+def estimate(session: Session | None, asked: JobRequest, domain: Domain) -> Estimate:
+    """What a request on this domain takes; scores and updates take what their forest took.
+
+    Only those need a session.
+    """
     first = origin(session, asked)
     records = _records(asked, domain)
     shape = _shape(first, domain, _ASSUMED if records is None else records)
@@ -117,9 +120,10 @@ def _limits(settings: Settings, seconds: float, held: int) -> Limits:
     )
 
 
-def origin(session: Session, asked: JobRequest) -> JobRequest:
+def origin(session: Session | None, asked: JobRequest) -> JobRequest:
     """The request whose forest this one scores or updates, or the request itself."""
     while asked.kind in (JobKind.SCORE, JobKind.UPDATE):
+        assert session is not None
         asked = JobRequest.read(maker(session, asked.details["forest"]).body)
     return asked
 

@@ -1,53 +1,122 @@
-"""Verifies the ledger: its chain, and stored requests that frith would refuse today.
+"""Verifies the ledger: its chain, what is stored beside it, and requests that frith would refuse today.
 
-An earlier frith may have charged a request less than its answer revealed. The request is stored, so
-it is read again here, by the reader that new requests pass.
+Accounts, policies, grants, jobs and releases are compared with the entries about them: a row that was
+edited past the server shows. An earlier frith may have charged a request less than its answer
+revealed. The request is stored, so it is read again here, by the reader that new requests pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import JobKind, JobState
 from frith.domain import Domain
 from frith.errors import FrithError, OutsideWindow
 from frith.kernels import Question
-from frith.ledger import Book, Verification
-from frith.ledger.entries import EntryKind
+from frith.ledger import Book, Fault, Verification
+from frith.ledger.book import account, entry
+from frith.ledger.entries import EntryKind, Step
+from frith.ledger.walk import Walk
 from frith.parties.binding import terms_of
 from frith.parties.masks import Round
 from frith.parties.questions import question_from_json
 from frith.privacy.window import check_budget
+from frith.server.budget.checks import doubt_terms
 from frith.server.budget.tables import domain_of, get_table
+from frith.server.budget.terms import batch_terms, grant_terms, policy_terms
+from frith.server.context import Context
+from frith.server.jobs.doubts import doubt_job
+from frith.server.jobs.history import repeated
 from frith.server.jobs.requests import JobRequest
-from frith.server.schema import Job
+from frith.server.schema import Batch, Grant, Job, RegisteredTable, Release
 
-_AT_ONCE = 100  # jobs fetched while they are read
-
-
-def verify(session: Session, book: Book) -> Verification:
-    """What `Book.verify` finds, and every charged request that frith would refuse today."""
-    found = book.verify()
-    return replace(found, flagged=(*found.flagged, *flag_requests(session, book)))
+Rest = Callable[[], object]
+_AT_ONCE = 500  # jobs fetched at once
 
 
-def flag_requests(session: Session, book: Book) -> Iterator[str]:
-    """A line for every stored request that frith would refuse today, oldest first.
+def look(context: Context, rest: Rest = lambda: None) -> Verification:
+    """Verify everything, and sell only what it allows from now on."""
+    walk = Walk(context.patience)
+    with context.database.read() as session:
+        found = verify(session, context.book(session), walk, rest)
+    context.watch.adopt(walk, found)
+    return found
 
-    Dry runs and cancelled jobs are left out: they revealed nothing.
-    """
-    query = select(Job).where(Job.kind != JobKind.DRY_RUN, Job.state != JobState.CANCELLED)
-    query = query.order_by(Job.created, Job.id).execution_options(yield_per=_AT_ONCE)
-    for job in session.scalars(query):
-        asked = JobRequest.read(job.body)
-        for doubt in (_doubt_budget(asked), _doubt_question(session, job, asked)):
+
+def verify(
+    session: Session, book: Book, walk: Walk | None = None, rest: Rest = lambda: None
+) -> Verification:
+    """What `Book.verify` finds, what does not fit the chain, and what frith would refuse today."""
+    walk = walk or Walk()
+    found = book.verify(walk, rest)
+    faults, flagged = list(found.faults), list(found.flagged)
+    faults += [*_unbound(session, walk), *_without_job(session), *_unpaid(session)]
+    for jobs in _jobs(session):
+        steps, made = book.steps([job.id for job in jobs]), repeated(session, jobs)
+        for job in jobs:
+            about = steps.get(job.id, [])
+            doubt = doubt_job(job, about, made.get(job.id))
+            faults += [Fault(doubt, job.table)] if doubt is not None else []
+            flagged += _flag_request(session, job, about)
+        rest()
+    return replace(found, faults=tuple(faults), flagged=tuple(flagged))
+
+
+def _unbound(session: Session, walk: Walk) -> Iterator[Fault]:
+    """Policies, batches and grants that are not what the chain says."""
+    rows = {RegisteredTable: policy_terms, Batch: batch_terms, Grant: grant_terms}
+    for kind, terms_of_row in rows.items():
+        for row in session.scalars(select(kind)):
+            terms = terms_of_row(row)  # type: ignore[operator]
+            doubt = doubt_terms(walk, terms)
             if doubt is not None:
-                yield f"{_where(book, job)}: {doubt}"
+                yield Fault(doubt, terms.table)
+
+
+def _without_job(session: Session) -> Iterator[Fault]:
+    """Entries about a job that is gone."""
+    query = (
+        select(entry.c.id, account.c.table).join(account).outerjoin(Job, Job.id == entry.c.request)
+    )
+    query = query.where(entry.c.request.is_not(None), Job.id.is_(None)).order_by(entry.c.id)
+    for number, table in session.execute(query):
+        yield Fault(f"entry {number}: there is no job that it is about", table)
+
+
+def _unpaid(session: Session) -> Iterator[Fault]:
+    """Releases of jobs that have not ended well. That a job that has was charged is checked with it."""
+    is_its_own = and_(Job.release == Release.id, Job.state == JobState.DONE)
+    query = select(Release.id, Job.id, Job.table).join(Job, Job.id == Release.job)
+    for release, job, table in session.execute(
+        query.where(or_(~is_its_own, Job.release.is_(None)))
+    ):
+        yield Fault(f"release {release}: job {job} is not one that made it", table)
+
+
+def _jobs(session: Session) -> Iterator[Sequence[Job]]:
+    """All jobs, oldest first, some at a time."""
+    query = select(Job).order_by(Job.created, Job.id).limit(_AT_ONCE)
+    jobs = session.scalars(query).all()
+    while jobs:
+        yield jobs
+        last = jobs[-1]
+        is_newer = or_(Job.created > last.created, Job.id > last.id)
+        jobs = session.scalars(query.where(Job.created >= last.created, is_newer)).all()
+
+
+def _flag_request(session: Session, job: Job, steps: Sequence[Step]) -> Iterator[str]:
+    """What frith would refuse today. Dry runs and cancelled jobs are left out: they revealed nothing."""
+    if job.kind == JobKind.DRY_RUN or job.state == JobState.CANCELLED:
+        return
+    asked = JobRequest.read(job.body)
+    for doubt in (_doubt_budget(asked), _doubt_question(session, job, asked)):
+        if doubt is not None:
+            yield f"{_where(job, steps)}: {doubt}"
 
 
 def _doubt_budget(asked: JobRequest) -> str | None:
@@ -88,8 +157,8 @@ def _doubt_round(question: Question, domain: Domain, asked: JobRequest) -> str |
     )
 
 
-def _where(book: Book, job: Job) -> str:
+def _where(job: Job, steps: Sequence[Step]) -> str:
     """The job, and the entries of the ledger that charged it."""
-    entries = [str(e.id) for e in book.entries(request=job.id) if e.kind is EntryKind.CHARGE]
+    entries = [str(step.id) for step in steps if step.kind is EntryKind.CHARGE]
     charged = f"entries {' and '.join(entries)}" if entries else "not charged yet: cancel it"
     return f"job {job.id}, a {job.kind} on {job.table!r} by {job.member!r} ({charged})"

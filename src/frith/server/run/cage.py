@@ -29,6 +29,7 @@ from frith.server.jobs.sizes import Limits, OverLimit
 from frith.server.run.logs import set_up_logs
 from frith.server.run.worker import UNOPENED, Worker
 from frith.server.settings import Settings
+from frith.server.watch import Known
 
 log = structlog.get_logger("frith.worker")
 _LOOK_SECONDS = 0.05
@@ -48,12 +49,16 @@ class Cage:
             self._processes.set_forkserver_preload(["frith.server.run.warm"])
             forkserver.ensure_running()
 
-    def run(self, worker: str, job_id: str, limits: Limits, lost: threading.Event) -> int | None:
+    def run(
+        self, worker: str, job_id: str, known: Known, limits: Limits, lost: threading.Event
+    ) -> int | None:
         """Run a job until it ends or is `lost`; the exit code of its process.
 
         Raises `OverLimit` if it was killed at a limit.
         """
-        process = self._processes.Process(target=run_job, args=(self._settings, worker, job_id))
+        process = self._processes.Process(
+            target=run_job, args=(self._settings, worker, job_id, known)
+        )
         process.start()
         try:
             _watch(process, limits, lost)
@@ -100,16 +105,18 @@ def used_bytes(pid: int | None) -> int:
     return (int(resident) - int(shared)) * _PAGE
 
 
-def run_job(settings: str, worker: str, job_id: str) -> None:
-    """The whole life of a job's process."""
+def run_job(settings: str, worker: str, job_id: str, known: Known) -> None:
+    """The whole life of a job's process. What its worker has checked of the ledger it does not repeat."""
     for number in (signal.SIGTERM, signal.SIGINT):  # the worker ends this process
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
     set_up_logs()
     read = Settings.model_validate_json(settings)
+    context = Context(Database(read.database), read)
+    context.watch.go_on_from(known)
     try:
         with contextlib.suppress(Lost):
-            if not Worker(Context(Database(read.database), read), name=worker).do(job_id):
+            if not Worker(context, name=worker).do(job_id):
                 raise SystemExit(UNOPENED)
     except StoreError:
         log.warning("the database cannot be used; trying again", job=job_id)

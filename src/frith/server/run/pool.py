@@ -86,7 +86,9 @@ def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
     """Run the jobs of the server with these settings until `is_over`."""
     database = Database(settings.database)
     database.check()
-    Worker(Context(database, settings), cage=Cage(settings).run).run(is_over)
+    context = Context(database, settings)
+    context.watch.follow()  # now, because a charge does it while others wait for the ledger
+    Worker(context, cage=Cage(settings).run).run(is_over)
     database.close()
 
 

@@ -14,6 +14,7 @@ from frith.ledger.database import StoreError
 from frith.server.context import Context
 from frith.server.run.upkeep import SEEN_SECONDS
 from frith.server.schema import SeenWorker
+from frith.server.watch import ChainState
 
 _SEEN_LATELY = 3 * SEEN_SECONDS
 _KEPT_SECONDS = 1.0
@@ -42,7 +43,7 @@ class Readiness:
 def _look(context: Context) -> dict[str, bool]:
     try:
         with context.database.read() as session:
-            found = {"workers": _workers(context, session), "ledger": ledger_holds(session)}
+            found = {"workers": _workers(context, session), "ledger": _ledger(context, session)}
     except StoreError:
         return {"database": False, "workers": False, "disk": _disk(context), "ledger": False}
     return {"database": True, **found, "disk": _disk(context)}
@@ -61,9 +62,10 @@ def _disk(context: Context) -> bool:
     return shutil.disk_usage(file.absolute().parent).free >= context.settings.least_disk_bytes
 
 
-def ledger_holds(session: Session) -> bool:
-    """Whether the head of the chain is its last entry: a few rows, not the whole verification."""
+def _ledger(context: Context, session: Session) -> bool:
+    """Nothing was found about the chain, and its head is its last entry: a few rows, not all of it."""
     connection = session.connection()
     last = connection.execute(select(entry.c.id, entry.c.hash).order_by(entry.c.id.desc())).first()
     said = connection.execute(select(head.c.entry, head.c.hash)).one()
-    return last is None or tuple(said) == tuple(last)
+    is_last = last is None or tuple(said) == tuple(last)
+    return is_last and context.watch.state is not ChainState.BROKEN

@@ -18,6 +18,7 @@ from frith.server.context import Context
 from frith.server.run.connections import allow_many_files, patient_for
 from frith.server.run.pool import WorkerPool
 from frith.server.run.shutdown import Shutdown
+from frith.server.run.watcher import Watcher
 from frith.server.settings import Settings
 
 _BACKLOG = 2_048
@@ -78,7 +79,7 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
 
     shutdown.pass_on(stop)
     try:
-        with WorkerPool(settings, shutdown):
+        with WorkerPool(settings, shutdown), Watcher(context):
             server.run(sockets)
     finally:
         context.database.close()

@@ -27,13 +27,14 @@ from frith.server.jobs.work import Unopened, Work
 from frith.server.problems import FAILED, Problem
 from frith.server.run import upkeep
 from frith.server.run.quarantine import Quarantine
+from frith.server.watch import Known
 
 log = structlog.get_logger("frith.worker")
 _SWEEP_EVERY = 60  # times that a worker says that it is there
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
 UNOPENED = 3
 """The exit code of a job's process that could not open the source."""
-RunCaged = Callable[[str, str, sizes.Limits, threading.Event], int | None]
+RunCaged = Callable[[str, str, Known, sizes.Limits, threading.Event], int | None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 
 
@@ -111,7 +112,8 @@ class Worker:
         A job whose process dies or cannot be started is taken up again when its lease has ended.
         """
         try:
-            code = run_caged(self.name, job_id, self._limits(job_id), lost)
+            known = self.context.watch.known()
+            code = run_caged(self.name, job_id, known, self._limits(job_id), lost)
         except (lifecycle.Lost, StoreError):
             raise
         except sizes.OverLimit as limit:

@@ -20,7 +20,7 @@ router = APIRouter()
 def list_jobs(page: Page, before: Before = None) -> HTMLResponse:
     with page.read() as session:
         found = history.list_jobs(session, page.member, before=before, limit=history.PAGE)
-        said = [history.describe(page.context, session, job) for job in found]
+        said = history.describe_all(page.context, session, found)
     return page.show("jobs.html", jobs=said, before=before, older=older_than(found))
 
 

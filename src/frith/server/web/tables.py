@@ -109,7 +109,7 @@ def _table_page(
         values = {
             "view": view,
             "account": own_account(page, session, view),
-            "jobs": [history.describe(page.context, session, job) for job in found],
+            "jobs": history.describe_all(page.context, session, found),
             "batches": [
                 (b.name, own_account(page, session, view, b.name) if b.disjoint else None)
                 for b in tables.list_batches(session, table)

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from frith.server.auth.caller import HEAVY
 from frith.server.budget.export import stream_csv, stream_json
+from frith.server.jobs import verification
 from frith.server.web.page_request import CuratorPage
 
 router = APIRouter(prefix="/curate")
@@ -17,14 +18,18 @@ _SHOWN = 100  # entries on a page
 
 @router.get("/ledger", dependencies=HEAVY)
 def show_ledger(
-    page: CuratorPage, before: Annotated[int | None, Query(ge=1, lt=2**63)] = None
+    page: CuratorPage,
+    before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
+    check: bool = False,
 ) -> HTMLResponse:
-    """The newest entries and the verification of the chain, or the entries before one."""
+    """The newest entries and the last verification, or a new one, or the entries before one."""
+    watch = page.context.watch
+    if check or (before is None and watch.last is None):
+        verification.look(page.context)
     with page.read() as session:
-        book = page.context.book(session)
-        entries = book.latest(_SHOWN, before)
-        found = book.verify() if before is None else None
-    return page.show("curate/ledger.html", found=found, entries=entries)
+        entries = page.context.book(session).latest(_SHOWN, before)
+    found = watch.last if before is None else None
+    return page.show("curate/ledger.html", found=found, at=watch.at, entries=entries)
 
 
 @router.get("/ledger.csv", dependencies=HEAVY)

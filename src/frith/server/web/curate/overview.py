@@ -28,7 +28,7 @@ def overview(page: CuratorPage) -> HTMLResponse:
             grants = tables.list_grants(session, view.name)
             cards.append({"view": view, "account": texts.Account(whole), "grants": grants})
         found = history.list_jobs(session, me, everyone=True, limit=_LATEST)
-        latest = [history.describe(context, session, job) for job in found]
+        latest = history.describe_all(context, session, found)
         people = members.list_members(session)
     return page.show("curate/overview.html", cards=cards, jobs=latest, members=people)
 
@@ -39,7 +39,7 @@ def list_jobs(page: CuratorPage, before: Before = None) -> HTMLResponse:
         found = history.list_jobs(
             session, page.member, everyone=True, before=before, limit=history.PAGE
         )
-        shown = [history.describe(page.context, session, job) for job in found]
+        shown = history.describe_all(page.context, session, found)
     took = {
         job.id: texts.took(job.started, job.finished)
         for job, document in zip(found, shown, strict=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter
@@ -12,11 +10,9 @@ from sqlalchemy.orm import Session
 
 from frith.client import documents as d
 from frith.learners import BY_NAME
-from frith.ledger import Receipt
-from frith.ledger.entries import EntryKind
 from frith.privacy.exact import show
 from frith.server.auth import members
-from frith.server.budget import accounts, tables
+from frith.server.budget import accounts, spending, tables
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.policies import read_policy
 from frith.server.budget.views import View
@@ -84,7 +80,7 @@ def grant(form: PostedForm, table: str, page: CuratorPage) -> Response:
 @router.post("/grants/{member}/withdraw")
 def withdraw(form: PostedForm, table: str, member: str, page: CuratorPage) -> Response:
     with page.write() as session:
-        tables.withdraw(session, table, member)
+        tables.withdraw(page.context, session, table, member)
     return page.go("curate", "tables", table, done="withdrawn", at="grants")
 
 
@@ -117,34 +113,27 @@ def _review_page(
 
 
 def _facts(context: Context, session: Session, view: View, me: str) -> dict[str, Any]:
-    entries = accounts.entries_about(context, session, view.name)
+    entries = spending.recent(session, view.name, _SHOWN)
     whole, _ = accounts.states(context, session, view, me)
     states = accounts.analyst_states(context, session, view)
-    lines = spend_lines(entries)
+    lines = spend_lines(spending.spending(session, view.name))
     until = context.clock().timestamp()
     return {
         "account": texts.Account(whole),
-        "accounts": {accounts.member_of(s.name): texts.Account(s) for s in states},
+        "accounts": {member: texts.Account(state) for member, state in states.items()},
         "grants": [tables.grant_document(g) for g in tables.list_grants(session, view.name)],
         "batches": [(b, shown(b.source)) for b in tables.list_batches(session, view.name)],
-        "entries": entries[::-1][:_SHOWN],
-        "n_entries": len(entries),
+        "entries": entries,
         "lines": lines,
         "chart": charts.steps(lines, until, max((line.last for line in lines), default=0)),
     }
 
 
-def spend_lines(entries: list[Receipt]) -> list[charts.Line]:
+def spend_lines(spent: list[spending.Spent]) -> list[charts.Line]:
     """What each analyst was charged in total, over all periods and batches, step by step."""
     points: dict[str, list[tuple[float, float]]] = {}
-    totals: dict[str, Fraction] = {}
-    for entry in entries:
-        member = accounts.member_of(entry.account)
-        if member is None or entry.kind is not EntryKind.CHARGE:
-            continue
-        totals[member] = totals.get(member, Fraction(0)) + entry.amount
-        at = datetime.fromisoformat(entry.at).timestamp()
-        points.setdefault(member, []).append((at, float(totals[member])))
+    for step in spent:
+        points.setdefault(step.member, []).append((step.at, float(step.amount)))
     named = enumerate(sorted(points.items()))
     return [charts.Line(name, found, charts.color_of(i)) for i, (name, found) in named]
 

@@ -1,0 +1,78 @@
+"""What was spent on a table, for its curator's page: read from a bounded number of entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from frith.ledger import Receipt
+from frith.ledger.book import account, entry, head
+
+_LOOKED_AT = 5_000  # of the ledger's last entries
+_SEEKS = 1_280  # in the index, for one chart
+_FEWEST, _MOST = 8, 200  # points of a line
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a member had spent in all, since a time."""
+
+    member: str
+    at: float
+    amount: Fraction
+
+
+def recent(session: Session, table: str, limit: int) -> list[Receipt]:
+    """The latest entries about a table among the last of the ledger, newest first."""
+    last = select(entry).order_by(entry.c.id.desc()).limit(_LOOKED_AT).subquery()
+    query = select(last, account.c.unit).join(account, account.c.name == last.c.account)
+    query = query.where(account.c.table == table).order_by(last.c.id.desc()).limit(limit)
+    rows = session.connection().execute(query)
+    return [Receipt.from_json({n: getattr(row, n) for n in Receipt.__slots__}) for row in rows]
+
+
+def spending(session: Session, table: str) -> list[Spent]:
+    """What each member had spent on a table, over all periods and batches, as it grew.
+
+    A running total is in every entry. So the chart needs each account's last entry before some
+    places of the chain, which the index finds; in a short chain every entry is such a place.
+    """
+    run = session.connection().execute
+    mine = (account.c.table == table, account.c.member.is_not(None))
+    owners = dict(run(select(account.c.name, account.c.member).where(*mine)).all())
+    end = run(select(head.c.entry)).scalar_one()
+    if not owners or not end:
+        return []
+    n_places = min(_MOST, max(_FEWEST, _SEEKS // len(owners)))
+    places = sorted({end - end * i // n_places for i in range(n_places)})
+    mark, cut = entry.alias(), entry.alias()
+    last = (
+        select(func.max(mark.c.id))
+        .where(mark.c.account == account.c.name, mark.c.id <= cut.c.id)
+        .scalar_subquery()
+    )
+    marks = select(last.label("id")).select_from(account.join(cut, cut.c.id.in_(places)))
+    columns = (entry.c.account, entry.c.at, entry.c.spent)
+    query = (
+        select(*columns).where(entry.c.id.in_(marks.where(*mine).distinct())).order_by(entry.c.id)
+    )
+    return _added_up(owners, run(query).all())
+
+
+def _added_up(owners: dict[str, str], rows: Iterable[Any]) -> list[Spent]:
+    """The sums of each member's accounts, whenever they grew."""
+    accounts, members, found = dict[str, Fraction](), dict[str, Fraction](), list[Spent]()
+    for name, at, text in rows:
+        spent, member = Fraction(text), owners[name]
+        more = spent - accounts.get(name, Fraction(0))
+        if more:
+            accounts[name] = spent
+            members[member] = members.get(member, Fraction(0)) + more
+            found.append(Spent(member, datetime.fromisoformat(at).timestamp(), members[member]))
+    return found

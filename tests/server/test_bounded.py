@@ -1,0 +1,59 @@
+"""Lists and quotes ask the database as often for a long history as for a short one."""
+
+import contextlib
+
+import pytest
+from sqlalchemy import event, text
+
+from tests.server.conftest import said
+from tests.server.test_pages import Browser
+
+
+@contextlib.contextmanager
+def counted(house):
+    """The statements of readers meanwhile."""
+    seen = []
+
+    def note(connection, cursor, statement, *rest):
+        seen.append(statement)
+
+    event.listen(house.database._readers, "before_cursor_execute", note)
+    yield seen
+    event.remove(house.database._readers, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/jobs", "/tables/{}", "/curate/tables/{}"])
+def test_a_list_reads_its_receipts_at_once(house, path):
+    token = house.curator.token if "curate" in path else house.analyst.token
+    person = house.analyst if path.startswith("/v1") else Browser(house, token)
+    address, numbers = path.format(house.table), []
+    for epsilon in ("0.1", "0.2", "0.3"):
+        house.train(epsilon=epsilon)
+        with counted(house) as seen:
+            person.get(address)
+        numbers.append(len(seen))
+    assert numbers[0] == numbers[-1] <= 16
+
+
+def test_a_quote_is_one_transaction(house):
+    with counted(house) as seen:
+        said(house.analyst.post(f"/v1/tables/{house.table}/quotes", json={"epsilon": "0.1"}))
+    assert seen.count("BEGIN") == 1
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM job WHERE member = 'a' AND created <= 'x' ORDER BY created DESC, id DESC LIMIT 9",
+        "SELECT * FROM job ORDER BY created DESC, id DESC LIMIT 9",
+        "SELECT * FROM job WHERE forest = 'x'",
+        "SELECT * FROM job WHERE round = 'x'",
+        "SELECT * FROM entry WHERE request = 'x'",
+    ],
+)
+def test_lists_are_found_in_an_index_and_not_sorted(house, query):
+    with house.database.read() as session:
+        plan = " ".join(row[-1] for row in session.execute(text(f"EXPLAIN QUERY PLAN {query}")))
+    assert "USING INDEX" in plan
+    assert "TEMP B-TREE" not in plan
