@@ -15,6 +15,7 @@ from frith._jit import available_threads, compiled
 from frith.domain import Domain, class_array
 from frith.domain.encoding import columns_of, encode_attributes
 from frith.errors import FormatError
+from frith.forest.kinds import ValueKind, kind_of
 from frith.forest.trees import Trees, find_leaf
 from frith.privacy.guarantee import Guarantee
 
@@ -55,6 +56,11 @@ class VotingTrees:
             raise FormatError("the forest's values do not fit its trees")
         if self.vote not in VOTES:
             raise FormatError(f"a forest's vote is one of {', '.join(VOTES)}")
+
+    @property
+    def kind(self) -> ValueKind:
+        """Whether the values are counts that were measured, or scores."""
+        return kind_of(self.vote)
 
     # -- prediction ----------------------------------------------------------------------------
 
