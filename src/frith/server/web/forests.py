@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 from frith.client.kinds import ProblemCode
 from frith.curator.confusion import Score
 from frith.forest import Forest
+from frith.growing.rule_tree import margin_of_rules
 from frith.privacy.budget import Budget
 from frith.server.auth.caller import HEAVY
 from frith.server.budget import tables
@@ -71,7 +73,8 @@ def download_onnx(forest: str, page: Page) -> Response:
 
 @router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, page: Page) -> Response:
-    rules = _find(page, forest).forest().rules()[:_MAX_RULES]
+    found = _find(page, forest).forest()
+    rules = (found.measured or found).rules()[:_MAX_RULES]
     return _download(Response(rules.to_csv(), media_type="text/csv"), f"{forest}-rules.csv")
 
 
@@ -151,6 +154,8 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
         "forest": forest,
         "tree": tree,
         "label": label,
+        "counted": forest.measured.rules() if forest.measured else None,
+        "rules_margin": margin_of_rules(Fraction(1, 5), len(labels)),
         "n_rules": len(rules),
         "rules": rules[:n_rules],
         "importances": list(important.itertuples()),
