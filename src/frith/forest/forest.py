@@ -13,6 +13,7 @@ from frith.forest.voting import VotingTrees
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from frith.forest.effects import Effects
     from frith.forest.rules import RuleList
     from frith.forest.svg import Svg
 
@@ -95,6 +96,35 @@ class Forest(VotingTrees):
         from frith.forest.importance import importances
 
         return importances(self, errors=errors)
+
+    def effects(self) -> Effects:
+        """What all trees add up to, attribute by attribute and value by value; for scores only.
+
+        Curves and heat maps (`draw`), or data frames (`to_frame`, `pairs_to_frame`), centered and
+        weighted by public weights: each value counts alike. So they cost no budget. Their
+        bands state the noise and claim no coverage, since scores have no true value.
+        """
+        from frith.forest.effects import Effects
+
+        return Effects(self)
+
+    def explain(self, X: Any, label: Value | None = None) -> Any:
+        """What each attribute adds to each record's prediction; for forests of scores only.
+
+        A pandas DataFrame with a row for each record: a column `(base)` and one for each attribute.
+        A row adds up to the logarithm of the odds of `label` by `predict_proba`, by default those
+        of the second of two labels. For more labels it adds up to the logarithm of a label's probability
+        less the mean of these logarithms; without a `label` columns have two levels, label first.
+
+        What several attributes add together is split evenly between them: Shapley values under
+        public weights, by which every value of a category and every interval of a number counts alike.
+
+        Exact numbers about X: the guarantee covers the forest, and not a private X. A table of
+        contributions is as private as the records it explains.
+        """
+        from frith.forest.explaining import explain
+
+        return explain(self, X, label)
 
     # -- files and words -----------------------------------------------------------------------
 

@@ -104,6 +104,17 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
         return proba[:, self._class_order]
 
+    def explain(self, X: Any, label: Any = None) -> pd.DataFrame:
+        """What each attribute adds to each record's prediction; see `Forest.explain`.
+
+        A row adds up to the log-odds of `label`, by default of the second of two `classes_`.
+        Costs no budget, and is exact about X: a private X is not covered by the guarantee.
+        """
+        check_is_fitted(self)
+        if label is None and len(self.classes_) == 2:
+            label = self.classes_[1]
+        return self.forest_.explain(self._table_to_predict(X), label)
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each column of the fitted table, from releases only; 0 if it is not declared."""
