@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from frith._documents import read_file, write_file
 from frith.domain import Value
+from frith.forest.origin import Origin
 from frith.forest.voting import VotingTrees
 
 if TYPE_CHECKING:
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 class Forest(VotingTrees):
     """What was learned: trees, released values, a vote, and the guarantee that covers all of it.
 
-    Everything below reads releases only, so none of it costs budget.
+    Everything below reads releases only, so none of it costs budget. `origin` says who learned it, how
+    and when; forests that differ in nothing else are equal.
     """
+
+    origin: Origin | None = None
 
     # -- updates -------------------------------------------------------------------------------
 
@@ -127,6 +131,15 @@ class Forest(VotingTrees):
         return explain(self, X, label)
 
     # -- files and words -----------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | ({"origin": self.origin.to_json()} if self.origin else {})
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        forest = super().from_json(data)
+        origin = data.get("origin")
+        return forest if origin is None else replace(forest, origin=Origin.from_json(origin))
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file."""

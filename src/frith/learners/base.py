@@ -24,6 +24,7 @@ from frith.engines import Engine, open_table
 from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
+from frith.forest.origin import Origin
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.privacy.budget import Budget
 
@@ -160,7 +161,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _keep(self, forest: Forest, curator: CuratorLike) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
-        self._adopt(replace(forest, guarantee=guarantee), curator.receipt)
+        origin = Origin.of(type(self).__name__, self.get_params(deep=False), curator.receipt)
+        self._adopt(replace(forest, guarantee=guarantee, origin=origin), curator.receipt)
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""
