@@ -102,14 +102,14 @@ def test_effects_are_differences_of_means(forest):
     names, places = forest.domain.names, Scores(forest).pieces
     np.testing.assert_allclose(effects.base, whole, atol=CLOSE)
     for a in places:
-        main = effects[names[a]]
+        main = effects.of(names[a])
         for i in range(len(places[a])):
             np.testing.assert_allclose(main.values[i], means.where({a: i}) - whole, atol=CLOSE)
         np.testing.assert_allclose(places[a].weights @ main.values, 0, atol=CLOSE)
     for pair in effects.pairs:
         a, b = (names.index(n) for n in pair.names)
         for i, j in np.ndindex(pair.values.shape[:2]):
-            alone = effects[names[a]].values[i] + effects[names[b]].values[j]
+            alone = effects.of(names[a]).values[i] + effects.of(names[b]).values[j]
             together = means.where({a: i, b: j}) - whole
             np.testing.assert_allclose(pair.values[i, j], together - alone, atol=CLOSE)
 
@@ -267,7 +267,7 @@ def test_pictures_are_drawn_in_any_width(learned, tmp_path):
     assert name in drawn
     with pytest.raises(FrithError, match="svg or .png"):
         effects.draw(tmp_path / "one.pdf")
-    with pytest.raises(KeyError, match="no attribute 'nobody'"):
+    with pytest.raises(ValueError, match="no attribute 'nobody'"):
         effects.draw(attribute="nobody")
 
 

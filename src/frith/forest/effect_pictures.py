@@ -30,7 +30,7 @@ _BAND = 0.3
 
 def picture_of_effects(effects: Effects, attribute: str | None, columns: int) -> Picture:
     """The panels of all effects, or of one attribute's, under a title that says what they are."""
-    shown = None if attribute is None else effects[attribute]
+    shown = None if attribute is None else effects.of(attribute)
     panels = [p for group in panels_of(effects, shown) for p in group]
     heads = _head(effects, columns)
     bottoms = [heads.height] * min(columns, max(1, len(panels)))

@@ -115,14 +115,15 @@ class Effects:
         names = self.forest.domain.names
         return tuple(n for a, n in enumerate(names) if a not in self._scores.pieces)
 
-    def __getitem__(self, attribute: str) -> Effect:
+    def of(self, attribute: str) -> Effect:
         """The effect of one attribute."""
         for effect in self.mains:
             if effect.attribute.name == attribute:
                 return effect
         if attribute in self.never_asked:
-            raise KeyError(f"no split of this forest asks for {attribute!r}: it has no effect")
-        raise KeyError(f"the forest has no attribute {attribute!r}")
+            raise ValueError(f"no tree of this forest asks for {attribute!r}: it has no effect")
+        asked = ", ".join(repr(effect.attribute.name) for effect in self.mains)
+        raise ValueError(f"the forest has no attribute {attribute!r}; it asks for {asked}")
 
     # -- sums over leaves ----------------------------------------------------------------------
 

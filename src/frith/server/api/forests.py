@@ -54,6 +54,12 @@ def get_importances(forest: str, caller: Called) -> dict[str, float]:
     return {str(k): float(v) for k, v in _find(forest, caller).forest().importances().items()}
 
 
+@router.get("/forests/{forest}/effects", dependencies=HEAVY)
+def get_effects(forest: str, caller: Called) -> dict[str, Any]:
+    """What the trees of a forest of scores add up to, by attribute and by pair. Free."""
+    return _find(forest, caller).effects().to_json()
+
+
 @router.get(
     "/forests/{forest}/picture.svg",
     dependencies=HEAVY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ from frith.client.documents import Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.domain import Domain
 from frith.forest import Forest
+from frith.forest.effects import Effects
+from frith.forest.kinds import ValueKind
+from frith.forest.origin import Origin
+from frith.forest.scores import NO_SCORES
+from frith.learners import BY_NAME
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server.budget import accounts
@@ -49,7 +54,16 @@ class Released:
         return Domain.from_json(self.document["domain"])
 
     def forest(self) -> Forest:
-        return Forest.from_json(self.document)
+        origin = Origin.of(BY_NAME[self.learner].__name__, self.parameters, self.receipt)
+        origin = replace(origin, date=self.job.created[:10])
+        return replace(Forest.from_json(self.document), origin=origin)
+
+    def effects(self) -> Effects:
+        """What its scores add up to; a forest of counts has none."""
+        forest = self.forest()
+        if forest.kind is not ValueKind.SCORES:
+            raise Problem(ProblemCode.NOT_FOUND, NO_SCORES)
+        return forest.effects()
 
     def draw(self, tree: int | None) -> str:
         """One tree, or the whole forest, as SVG."""
