@@ -168,7 +168,7 @@ def label_voted(codes, trees, values, vote):
 
 def _ballot(path, values, vote):
     """What one tree says about each label."""
-    if vote == "counts":
+    if vote in ("counts", "product"):
         return np.array(values[path[-1]], dtype=float)
     shares = [_shares(values[node]) for node in path]
     if vote == "confident":
@@ -176,8 +176,6 @@ def _ballot(path, values, vote):
     spoken = next((s for s in reversed(shares) if max(s) > 0), shares[0])
     if vote == "weighted":
         return np.where(np.arange(len(spoken)) == np.argmax(spoken), spoken, 0)
-    if vote == "product":
-        return np.log(np.maximum(spoken, 1e-12)) if max(spoken) > 0 else spoken
     return spoken
 
 
@@ -194,7 +192,7 @@ def _weights(ballots, vote):
     total = np.zeros(len(ballots[0]))
     for ballot in ballots:
         total += ballot
-    return np.exp(total - max(total)) if vote == "product" and total.any() else total
+    return np.exp(total - max(total)) if vote == "product" else total
 
 
 def confusion_counts(records, trees, values, vote):

@@ -272,7 +272,7 @@ def test_what_is_no_score_is_refused(change):
 def test_a_score_is_told_in_words():
     score = score_of([[3000, 100], [200, 400]], variance=8.0)
     assert str(score) == (
-        "accuracy 0.9189 +- 0.001 from the noise\n"
+        "accuracy 0.9189, between 0.9164 and 0.9215 in 95 of 100 such scores\n"
         "true \\ predicted     no    yes  recall\n"
         "no                3,000    100   96.8%\n"
         "yes                 200    400   66.7%\n"

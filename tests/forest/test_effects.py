@@ -80,11 +80,6 @@ def shapley(forest, here):
     return parts
 
 
-def without_silence(forest):
-    """Trees that say something about every record."""
-    return replace(forest, values=np.abs(forest.values) + 1)
-
-
 def few(forest):
     """Whether every combination of pieces can be looked at."""
     sizes = [len(p) for p in Scores(forest).pieces.values()]
@@ -94,7 +89,6 @@ def few(forest):
 @examples(25)
 @given(scored())
 def test_effects_are_differences_of_means(forest):
-    forest = without_silence(forest)
     if not few(forest):
         return
     effects, means = forest.effects(), Means(forest)
@@ -114,10 +108,31 @@ def test_effects_are_differences_of_means(forest):
             np.testing.assert_allclose(pair.values[i, j], together - alone, atol=CLOSE)
 
 
+def test_bands_are_the_noise_of_the_leaves_behind_them():
+    """By moving the score of one leaf after another, and looking at what moves with it."""
+    table = small_table(400)
+    forest = ForestClassifier(small_domain(records=400), epsilon=20).fit(table).forest_
+    before, leaves = forest.effects(), forest.trees.leaves
+    assert before.pairs
+    squares = [0.0] * (len(before.mains) + len(before.pairs))
+    for leaf in leaves:
+        values = forest.values.copy()
+        values[leaf] += [-0.5, 0.5]  # one more of the log-odds
+        after = replace(forest, values=values).effects()
+        moved = [after.of(e.attribute.name).values - e.values for e in before.mains]
+        pairs = {pair.names: pair.values for pair in after.pairs}
+        moved += [pairs[pair.names] - pair.values for pair in before.pairs]
+        squares = [
+            s + 4 * forest.variance[leaf] * m**2 for s, m in zip(squares, moved, strict=True)
+        ]
+    for effect, square in zip((*before.mains, *before.pairs), squares, strict=True):
+        np.testing.assert_allclose(effect.noise, np.sqrt(square), atol=CLOSE)
+        assert effect.noise.max() > 0
+
+
 @examples(15)
 @given(scored(), st.integers(0, 999))
 def test_contributions_are_shapley_values(forest, seed):
-    forest = without_silence(forest)
     if not few(forest):
         return
     record = synthetic_table(forest.domain, 1, np.random.default_rng(seed)).to_pandas()

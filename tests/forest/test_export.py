@@ -316,31 +316,31 @@ def test_a_tree_reads_as_conditions_labels_and_support():
     assert text_forest().export_text(0).splitlines() == [
         "|--- size < 5",
         "|   |--- color = 'red'",
-        "|   |   |--- good = 'no', confidence 0.75, support 40 +- 2",
+        "|   |   |--- good = 'no', confidence 0.75, support 40 ± 10",
         "|   |--- color = 'green'",
-        "|   |   |--- no positive count, support -2 +- 2",
+        "|   |   |--- no positive count, support -2 ± 10",
         "|   |--- color = 'blue'",
-        "|   |   |--- good = 'no', confidence 1.00, support 11 +- 2",
+        "|   |   |--- good = 'no', confidence 1.00, support 11 ± 10",
         "|--- size >= 5 or missing",
         "|   |--- size is known",
-        "|   |   |--- good = 'yes', confidence 0.80, support 50 +- 2",
+        "|   |   |--- good = 'yes', confidence 0.80, support 50 ± 10",
         "|   |--- size is missing",
-        "|   |   |--- good = 'no', confidence 1.00, support 1 +- 2",
+        "|   |   |--- good = 'no', confidence 1.00, support 1 ± 10",
     ]
 
 
 def test_a_leaf_without_a_word_of_its_own_says_so():
     lines = text_forest("shares").export_text(0).splitlines()
-    assert lines[4].strip("| -") == "good = 'no', confidence 0.82 from above, support -2 +- 2"
+    assert lines[4].strip("| -") == "good = 'no', confidence 0.82 from above, support -2 ± 10"
 
 
 def test_deep_branches_are_one_line():
     assert text_forest().export_text(max_depth=1).splitlines() == [
         "tree 0 of 1",
         "|--- size < 5",
-        "|   |--- good = 'no', confidence 0.82, support 49 +- 1.4; 3 leaves below",
+        "|   |--- good = 'no', confidence 0.82, support 49 ± 8; 3 leaves below",
         "|--- size >= 5 or missing",
-        "|   |--- good = 'yes', confidence 0.78, support 51 +- 1.4; 2 leaves below",
+        "|   |--- good = 'yes', confidence 0.78, support 51 ± 8; 2 leaves below",
     ]
     assert text_forest().export_text(0, 0) == (
         "|--- good = 'no', confidence 0.51, support 100; 5 leaves below\n"
@@ -351,7 +351,8 @@ def test_deep_branches_are_one_line():
 @given(forests(names=strategies.letters))
 def test_every_leaf_of_every_tree_is_a_line(forest):
     text = forest.export_text()
-    assert text.count("support") == len(forest.trees.leaves)
+    said = "odds of" if forest.kind == "scores" else "support"
+    assert text.count(said) == len(forest.trees.leaves)
     assert text.count("tree ") == forest.trees.n_trees
 
 

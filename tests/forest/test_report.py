@@ -31,7 +31,7 @@ def test_every_learner_has_a_report(records, learner):
     for words in (
         "What it promises",
         "Where the budget went",
-        "Rules",
+        "The clearest first",
         "Trees",
         "e^1 (about 2.72)",
     ):
@@ -101,11 +101,11 @@ def test_it_is_written_to_a_file(records, tmp_path):
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
-def test_rules_of_trees_that_correct_each_other_say_so(records):
-    several = fitted(records, "forest", epsilon=100)
-    assert several.trees.n_trees > 1
-    assert "each correcting the others" in make_report(several)
-    assert "each correcting the others" not in make_report(fitted(records))
+def test_scores_are_called_an_opinion_and_counts_are_not(records):
+    scored, counted = fitted(records, "forest"), fitted(records)
+    assert "opinion, not counted" in make_report(scored)
+    assert "opinion" not in make_report(counted)
+    assert "Counted in the table" in make_report(counted)
 
 
 def test_bars_are_as_long_as_their_shares():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Forest, Numeric
 from frith.errors import FormatError
+from frith.forest.intervals import deviation, noise_factor
 from frith.forest.nodes import Condition, Nodes
 from frith.forest.rules import SORTS
 from frith.forest.trees import Trees
@@ -55,7 +56,7 @@ def forests(draw, of=None):
     grown = draw(trees(domain))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     values = rng.integers(-3, 6, (grown.n_nodes, domain.n_labels))
-    values = draw(st.sampled_from([values, values * 0.25, values * 0, np.maximum(values, 0)]))
+    values = draw(st.sampled_from([values, values * 0.25, np.maximum(values, 1)]))
     variance = rng.choice([0.0, 0.5, 30.0], grown.n_nodes)
     vote = draw(st.sampled_from(VOTES))
     return Forest(domain, grown, values, Guarantee(Fraction(1)), variance, vote)
@@ -113,7 +114,7 @@ def test_a_record_meets_the_rules_on_its_path_and_no_others(forest_and_table):
             while node is not None:
                 path.add(node)
                 node = parent.get(node)
-        assert met == path
+        assert met == {node for node in path if Nodes(forest).told[node]}
 
 
 @examples(80)
@@ -179,47 +180,65 @@ def test_rounded_edges_tell_the_grid_apart(attribute, data):
 
 
 def test_a_rule_holds_what_was_released_at_its_node():
-    rule = age_and_color().rules(sort="tree")[5]
-    words = "age >= 40 (or missing) and color = blue -> yes (100% ± 5% of 27 ± 2)"
-    assert str(rule) == words
-    assert (rule.tree, rule.node, rule.is_leaf, rule.label) == (0, 5, True, "yes")
-    assert (rule.support, rule.support_error, rule.counts) == (27, 2.0, (-3, 30))
-    assert rule.confidence == 1
-    assert rule.confidence_error == pytest.approx(math.sqrt(2) / 30)
-
-
-def test_without_a_positive_count_the_node_above_names_the_label():
     rule = age_and_color().rules(sort="tree")[4]
-    assert (rule.label, rule.confidence, rule.confidence_error, rule.support) == ("yes", 0, 1, 0)
+    assert str(rule).startswith("age >= 40 (or missing) and color = blue -> yes (100% [")
+    assert (rule.tree, rule.node, rule.is_leaf, rule.label) == (0, 5, True, "yes")
+    assert (rule.support, rule.counts, rule.confidence) == (27, (-3, 30), 1)
+    factor = noise_factor(0.05 / (6 * 3))  # six nodes, each with a support and two shares
+    assert rule.support_margin == pytest.approx(
+        factor * math.sqrt(2) * deviation(np.array(2.0), factor)
+    )
+    assert 0 < rule.confidence_low < 1 == rule.confidence_high
 
 
-@examples(60)
-@given(st.lists(st.integers(1, 400), min_size=2, max_size=5), st.floats(0.1, 3))
-def test_the_error_of_the_confidence_is_that_of_its_slope(counts, deviation):
-    """Against finite differences of x_k / sum x."""
-    label = Categorical("good", tuple(range(len(counts))))
-    forest = Forest(
-        Domain([AGE], label), tree_of([-1, -1, -1]), np.array([counts], dtype=float),
-        Guarantee(Fraction(1)), np.array([deviation**2]),
-    )  # fmt: skip
-    k, step, steps = int(np.argmax(counts)), 1e-5, np.eye(len(counts)) * 1e-5
-    slopes = [((c := counts + s)[k] / c.sum() - counts[k] / sum(counts)) / step for s in steps]
-    expected = min(1, deviation * np.linalg.norm(slopes))
-    assert forest.rules()[0].confidence_error == pytest.approx(expected, rel=1e-3)
+def test_margins_widen_with_every_node_that_could_have_been_shown():
+    few = age_and_color()
+    many = replace(few, candidates=6_000)
+    for one, other in zip(few.rules(), many.rules(), strict=True):
+        assert one.support_margin < other.support_margin
+        assert one.confidence_low >= other.confidence_low
+
+
+def test_a_node_that_was_emptied_is_no_rule():
+    emptied = age_and_color()
+    assert [r.node for r in emptied.rules(sort="tree")] == [0, 1, 2, 3, 5]
+    assert "less than its noise" in emptied.export_text()
+    exact = replace(emptied, variance=np.zeros(6))
+    rule = exact.rules(sort="tree")[4]
+    assert (rule.label, rule.confidence, rule.support, rule.support_margin) == ("yes", 0, 0, 0)
+
+
+def test_rules_of_scores_state_odds_and_nothing_that_was_not_counted():
+    half = math.log(3) / 2
+    values = np.array([[0, 0], [half, -half], [-half, half], [0, 0], [0, 0], [0, 0]])
+    forest = replace(age_and_color("product"), values=values, variance=np.full(6, 0.01))
+    rule = forest.rules(sort="tree")[1]
+    assert str(rule) == "age < 40 -> no (odds × 3, noise 2.5 to 3.7)"
+    assert (rule.kind, rule.counts) == ("scores", None)
+    assert rule.odds == pytest.approx(3)
+    with pytest.raises(AttributeError, match="a rule of scores has no support"):
+        _ = rule.support
+    assert not {"confidence", "support", "counts"} & rule.to_json().keys()
+    with pytest.raises(ValueError, match="no records were counted"):
+        forest.rules(min_support=3)
+    with pytest.raises(ValueError, match="no records were counted"):
+        forest.rules(sort="confidence")
 
 
 @examples(100)
 @given(forests(), st.integers(0, 2**32))
 def test_a_leaf_rule_predicts_what_its_tree_predicts(forest, seed):
+    vote = "product" if forest.vote == "product" else "shares"
     rng = np.random.default_rng(seed)
     attributes = forest.domain.attributes
     codes = np.column_stack([rng.integers(0, a.size, 20) for a in attributes]).astype(np.uint16)
-    labels = {r.node: r.label for r in forest.rules(leaves_only=True)}
+    nodes, names = Nodes(forest), forest.domain.label.values
+    labels = {node: names[nodes.label[node]] for node in forest.trees.leaves}
     for t, root in enumerate(forest.trees.roots):
         first = replace(forest.trees, roots=forest.trees.roots[[t]])
         tree, kept = cut_back(first, forest.trees.attribute >= 0, forest.domain)
         values, variance = forest.values[kept], forest.variance[kept]
-        alone = replace(forest, trees=tree, values=values, variance=variance, vote="shares")
+        alone = replace(forest, trees=tree, values=values, variance=variance, vote=vote)
         predicted = alone.labels_of_codes(codes)
         for row, label in zip(codes.tolist(), predicted, strict=True):
             leaf = twins.leaf_of(row, int(root), forest.trees)
@@ -233,15 +252,18 @@ def test_a_leaf_rule_predicts_what_its_tree_predicts(forest, seed):
 @given(forests(), st.data())
 def test_filters_keep_what_they_say(forest, data):
     everything = list(forest.rules(sort="tree"))
+    nodes = Nodes(forest)
     assert [r.node for r in everything] == sorted(
-        range(forest.trees.n_nodes), key=lambda n: (Nodes(forest).tree[n], n)
+        np.flatnonzero(nodes.told), key=lambda n: (nodes.tree[n], n)
     )
     share, size = data.draw(st.floats(0, 1)), data.draw(st.integers(-5, 10))
     label = data.draw(st.sampled_from(forest.domain.label.values))
     name = data.draw(st.sampled_from(forest.domain.names))
-    found = {
+    counted = {} if forest.kind == "scores" else {
         "confidence": forest.rules(min_confidence=share, sort="tree"),
         "support": forest.rules(min_support=size, sort="tree"),
+    }  # fmt: skip
+    found = counted | {
         "label": forest.rules(label=label, sort="tree"),
         "attribute": forest.rules(attribute=name, sort="tree"),
         "leaves": forest.rules(leaves_only=True, sort="tree"),
@@ -261,12 +283,15 @@ def test_filters_keep_what_they_say(forest, data):
 @given(forests())
 def test_the_best_rules_come_first(forest):
     keys = {
-        "certainty": lambda r: r.confidence - r.confidence_error,
+        "certainty": lambda r: r.confidence_low,
         "confidence": lambda r: r.confidence,
         "support": lambda r: r.support,
         "tree": lambda r: -r.tree,
     }
     assert set(keys) == set(SORTS)
+    if forest.kind == "scores":  # one noise on all labels: what is left after it, on a log scale
+        left = lambda r: math.log(r.odds_low)  # noqa: E731
+        keys = {"certainty": lambda r: round(left(r), 9), "tree": keys["tree"]}
     for sort, key in keys.items():
         values = [key(rule) for rule in forest.rules(sort=sort)]
         assert values == sorted(values, reverse=True)
@@ -277,7 +302,7 @@ def test_labels_are_found_however_they_are_spelled():
         age_and_color(), domain=Domain([AGE, COLOR], Categorical("good", (False, True)))
     )
     for yes in (True, "true", "True"):
-        assert [r.label for r in truth.rules(label=yes)] == [True] * 3
+        assert [r.label for r in truth.rules(label=yes)] == [True] * 2
 
 
 @pytest.mark.parametrize("wrong", [{"label": "maybe"}, {"attribute": "size"}, {"sort": "size"}])
@@ -288,11 +313,11 @@ def test_unknown_names_are_explained(wrong):
 
 def test_a_list_of_rules_is_a_sequence():
     rules = age_and_color().rules()
-    assert len(rules) == 6
+    assert len(rules) == 5
     assert [r.node for r in rules[1:3]] == [r.node for r in rules][1:3]
     assert rules[-1] == list(rules)[-1]
     assert rules[0] in rules
-    assert repr(rules).startswith("<RuleList: 6 rules")
+    assert repr(rules).startswith("<RuleList: 5 rules")
 
 
 @examples(50)
@@ -308,9 +333,10 @@ def test_frames_and_json_hold_every_rule(forest):
             rule.text, rule.node, rule.tree, rule.is_leaf,
         )  # fmt: skip
         assert row.label == data["label"] == rule.label
-        assert row.support == data["support"] == rule.support
-        assert row.confidence_error == data["confidence_error"] == rule.confidence_error
-        assert data["counts"] == forest.values[rule.node].tolist()
+        for name, value in rule.figures.items():
+            assert getattr(row, name) == data[name] == value
+        counts = None if forest.kind == "scores" else forest.values[rule.node].tolist()
+        assert data.get("counts") == counts
         assert [c["text"] for c in data["conditions"]] == [str(c) for c in rule.conditions]
 
 
@@ -322,8 +348,8 @@ def test_markdown_is_a_table_whatever_values_hold():
     head, line, *rows = forest.rules(sort="tree").to_markdown().splitlines()
     assert head == "| rule | good | confidence | support |"
     assert line.count("|") == 5
-    assert rows[1] == "| a\\|b = x\\|y | no | 50% ± 0% | 2 |"
-    assert rows[2] == "| a\\|b = z\\\\ | no | 50% ± 0% | 2 |"
+    assert rows[1] == "| a\\|b = x\\|y | no | 50% | 2 |"
+    assert rows[2] == "| a\\|b = z\\\\ | no | 50% | 2 |"
 
 
 def test_long_lists_are_printed_in_part():
@@ -366,8 +392,12 @@ def judged(forest, kept, codes):
         leaf = twins.leaf_of(codes, int(root), forest.trees)
         path, node = [], leaf
         while node >= 0:
-            path += [node] if node in kept and shares[node].any() else []
+            speaks = forest.vote == "product" or shares[node].any()
+            path += [node] if node in kept and speaks else []
             node = int(nodes.parent[node])
+        if forest.vote == "product":
+            votes += [forest.values[path[0]].astype(float)] if path else []
+            continue
         if forest.vote == "counts" and leaf in kept:
             votes.append(forest.values[leaf].astype(float))
         elif path and forest.vote == "confident":
@@ -380,8 +410,8 @@ def judged(forest, kept, codes):
             size = max(0, forest.values[leaf].sum()) if forest.vote == "counts" else 1
             votes.append(shares[path[0]] * size)
     if forest.vote == "product":
-        logs = sum((np.log(np.maximum(v, 1e-12)) for v in votes), np.zeros(len(shares[0])))
-        return np.exp(logs - logs.max()) if logs.any() else forest.label_weights
+        logs = sum(votes, np.zeros(len(shares[0])))
+        return np.exp(logs - logs.max())
     if forest.vote == "confident" and votes:
         most = max(v.max() for v in votes)
         winners = {c for v in votes for c in range(len(v)) if v[c] == most}
@@ -399,6 +429,8 @@ def test_the_deepest_kept_rules_decide(forest_and_table, data):
         "min_support": data.draw(st.none() | st.integers(0, 12)),
         "leaves_only": data.draw(st.booleans()),
     }
+    if forest.kind == "scores":
+        chosen = {"leaves_only": chosen["leaves_only"], "label": forest.domain.label.values[0]}
     rules = forest.rules(**chosen)
     kept = {rule.node for rule in rules}
     proba = rules.classifier().predict_proba(arrow(table))
@@ -434,8 +466,8 @@ def test_every_forest_has_rules_and_a_classifier_of_them(make):
     X, y = table[["color", "round", "size"]], table["good"]
     forest = make(small_domain(records=400), epsilon=20, random_state=0).fit(X, y).forest_
     rules = forest.rules()
-    assert len(rules) == forest.trees.n_nodes
+    assert len(rules) == Nodes(forest).told.sum()
     assert np.array_equal(rules.classifier().predict(X), forest.predict(X))
-    leaves = forest.rules(leaves_only=True)
-    covered = sum(rule.covers(X).astype(int) for rule in leaves)
+    nodes = Nodes(forest)
+    covered = sum(nodes.rule(leaf).covers(X).astype(int) for leaf in forest.trees.leaves)
     assert np.all(covered == forest.trees.n_trees)

@@ -58,7 +58,7 @@ def facts(forest) -> dict:
         "questions": len(forest.guarantee.asked),
         "trees": forest.trees.n_trees,
         "leaves": len(forest.trees.leaves),
-        "rules": len(forest.rules()),
+        "rules": forest.trees.n_nodes,  # rules and sub-rules, also those that say nothing
         "predicted": list(forest.predict(table)),
         "probabilities": forest.predict_proba(table).round(9).tolist(),
     }

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith.growing.posterior import _INTERACTIONS, _LARGEST, _VARIANCES, _covariance, cell_values
+from frith.growing import posterior
+from frith.growing.posterior import _INTERACTIONS, _LARGEST, _VARIANCES, _covariance
 from tests.strategies import examples
+
+
+def cell_values(*sums):
+    return posterior.cell_values(*sums)[0]
 
 
 def cube(questions):
@@ -30,6 +35,29 @@ def some_cells(seed, questions, records):
 
 
 cells = (st.integers(0, 10**6), st.integers(0, 4))
+
+
+@examples(20)
+@given(*cells, st.booleans())
+def test_the_noise_of_values_is_that_of_their_slopes(seed, questions, has_start):
+    """Against finite differences; the prior, which the sums choose too, is held."""
+    signs, start, _, gradient, curvature = some_cells(seed, questions, 1_000)
+    given_ = start if has_start else None
+    values, noise = posterior.cell_values(gradient, curvature, 50.0, signs, given_)
+    slopes = []
+    with pytest.MonkeyPatch.context() as patch:
+        prior = posterior._averaged_prior(gradient, curvature, 50.0, signs)
+        patch.setattr(posterior, "_averaged_prior", lambda *sums: prior)
+        for step in np.eye(len(signs)):
+            moved = [
+                cell_values(gradient + s * step, curvature, 50.0, signs, given_)
+                for s in (-1e-3, 1e-3)
+            ]
+            slopes.append((moved[1] - moved[0]) / 2e-3)
+    inside = np.abs(values) < 0.99 * _LARGEST
+    expected = 50 * (np.array(slopes) ** 2).sum(axis=0)
+    assert noise[inside] == pytest.approx(expected[inside], rel=0.05)
+
 
 # -- limits ----------------------------------------------------------------------------------------
 

@@ -440,7 +440,7 @@ def test_downloads_are_files(house, analyst):
         answer = analyst.get(f"/forests/{forest}/{path}")
         assert answer.headers["content-type"].startswith(kind)
         assert answer.headers["content-disposition"].startswith('attachment; filename="forest-')
-    assert "confidence_error" in analyst.get(f"/forests/{forest}/rules.csv").text.splitlines()[0]
+    assert "confidence_low" in analyst.get(f"/forests/{forest}/rules.csv").text.splitlines()[0]
 
 
 def test_a_forest_of_scores_shows_its_effects(house, analyst):

@@ -37,7 +37,8 @@ def test_every_learner_is_quoted_trained_and_read(house, learner):
     assert forest["forest"]["guarantee"]["epsilon"] == "1.0"
     assert said(house.analyst.get(f"{path}/rules?top=3"))
     shares = said(house.analyst.get(f"{path}/importances"))
-    assert set(shares) == {a["name"] for a in forest["forest"]["domain"]["attributes"]}
+    assert shares
+    assert set(shares) <= {a["name"] for a in forest["forest"]["domain"]["attributes"]}
     picture = house.analyst.get(f"{path}/picture.svg?tree=0")
     assert picture.text.startswith("<svg")
     assert picture.headers["content-type"] == "image/svg+xml"

@@ -52,7 +52,7 @@ def rules(
     ] = None,
     leaves: Annotated[bool, typer.Option("--leaves", help="Leave out sub-rules.")] = False,
     sort: Annotated[
-        Sort, typer.Option(help="Which come first; certainty is confidence less its noise.")
+        Sort, typer.Option(help="Which come first; certainty is what is left after the noise.")
     ] = Sort.CERTAINTY,
     top: Annotated[
         int | None,
@@ -60,17 +60,22 @@ def rules(
             min=1, metavar="N", help=f"How many; by default {_SHOWN} in a table, else all."
         ),
     ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Print scores though rules were counted.")
+    ] = False,
     format: Annotated[Format, typer.Option(help="How to print them.")] = Format.TABLE,
 ) -> None:
     """Print a forest's rules and sub-rules, with their noise. Costs no budget.
 
-    A rule is the path to a leaf, a sub-rule the path to any node above one. Numbers are as
-    released; ± is the standard error of their noise, and a rule with less support than that is
-    mostly noise.
+    A rule is the path to a leaf, a sub-rule the path to any node above one. Rules that were counted
+    state confidence and support with 95% intervals, which hold for all rules at once. A forest of
+    scores states by how much each of its trees moves the odds of a label; if rules were counted beside
+    it, those are printed, unless --scores is given.
     """
     from frith.forest import Forest
 
-    found = Forest.load(forest).rules(
+    loaded = Forest.load(forest)
+    found = (loaded if scores else loaded.measured or loaded).rules(
         min_confidence=min_confidence,
         min_support=min_support,
         label=label,
@@ -81,6 +86,8 @@ def rules(
     if top is None and format is Format.TABLE:
         top = _SHOWN
     _print(found[:top], format)
+    if format is Format.TABLE and len(found):
+        say_note(found.note)
     if len(found) > (top or len(found)):
         say_note(f"{len(found):,} rules in all; --top shows more of them.")
 
@@ -102,19 +109,17 @@ def _print_table(rules: RuleList) -> None:
     from rich.table import Table
 
     grid = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    grid.add_column("confidence", justify="right", no_wrap=True)
-    grid.add_column("support", justify="right", no_wrap=True)
+    for heading in rules.headings:
+        grid.add_column(heading, justify="right", no_wrap=True)
     grid.add_column(rules.nodes.forest.domain.label.name, style="bold")
     grid.add_column("rule")
-    for rule in rules:
-        grid.add_row(*_cells(rule), style="dim" if rule.support < rule.support_error else "")
+    for rule, node in zip(rules, rules.chosen, strict=True):
+        grid.add_row(*_cells(rule), style="dim" if rules.nodes.is_faint[node] else "")
     out().print(grid)
 
 
 def _cells(rule: Rule) -> list[str]:
     from frith.domain import spelling
-    from frith.forest.nodes import percent, plus_minus, printable
+    from frith.forest.nodes import printable
 
-    share = f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}"
-    support = plus_minus(rule.support, rule.support_error)
-    return [share, support, printable(spelling(rule.label)), rule.text]
+    return [*rule.cells, printable(spelling(rule.label)), rule.text]

@@ -39,6 +39,7 @@ def _facts(forest: Forest, path: Path) -> dict[str, Any]:
         "origin": forest.origin and forest.origin.to_json(),
         "fingerprint": fingerprint(forest),
         "guarantee": forest.guarantee.to_json(),
+        "kind": forest.kind.value,
         "leaf_noise_standard_deviation": _noise(forest),
         "vote": forest.vote,
         "trees": {
@@ -53,7 +54,7 @@ def _facts(forest: Forest, path: Path) -> dict[str, Any]:
 
 
 def _noise(forest: Forest) -> float:
-    """The median standard deviation of the noise on a leaf count."""
+    """The median standard deviation of the noise on a leaf's count or score."""
     import numpy as np
 
     return float(np.sqrt(np.median(forest.variance[forest.trees.leaves])))
@@ -72,7 +73,7 @@ def _show(forest: Forest, path: Path) -> None:
     trees = forest.trees
     say(
         f"{trees.n_trees} trees, depth {forest.max_depth}, {trees.n_nodes:,} nodes, "
-        f"{len(trees.leaves):,} leaves; noise on a leaf count: standard deviation "
+        f"{len(trees.leaves):,} leaves that hold {forest.kind}; noise on each: standard deviation "
         f"{_noise(forest):.4g}\n"
     )
     if forest.guarantee.parties:

@@ -15,6 +15,7 @@ from frith.curator import Curator
 from frith.domain import Categorical, Value
 from frith.errors import FormatError
 from frith.forest import Forest
+from frith.forest.intervals import LEVEL, noise_factor, share_interval
 from frith.kernels import ConfusionCounts
 from frith.privacy.guarantee import Guarantee
 
@@ -79,6 +80,15 @@ class Score:
         square = right * (1 - a) ** 2 + (cells - right) * a**2
         return math.sqrt(square * self.variance) / self._total
 
+    @property
+    def accuracy_interval(self) -> tuple[float, float]:
+        """A 95% interval for the accuracy on the scored records (`forest.intervals`)."""
+        right, cells = len(self.labels), self.counts.size
+        correct, total = float(np.trace(self.counts)), float(self.counts.sum())
+        part, all_, noise = np.array([[correct], [total], [self.variance]])
+        low, high = share_interval(part, all_, noise, right, cells, noise_factor(1 - LEVEL))
+        return float(low[0]), float(high[0])
+
     @functools.cached_property
     def recall(self) -> dict[Value, float | None]:
         """Of the records of each label, the share that is predicted."""
@@ -128,7 +138,10 @@ class Score:
 
     def __str__(self) -> str:
         """The accuracy, the matrix with recall and precision beside it, and the guarantee."""
-        noise = f" +- {self.accuracy_error:.2g} from the noise" if self.variance else ""
+        low, high = self.accuracy_interval
+        noise = (
+            f", between {low:.4g} and {high:.4g} in 95 of 100 such scores" if self.variance else ""
+        )
         names = [str(label) for label in self.labels]
         recalls, precisions = (map(_percent, d.values()) for d in (self.recall, self.precision))
         rows = [["true \\ predicted", *names, "recall"]]

@@ -1,7 +1,7 @@
 """Pictures of trees: where boxes and lines go, and what they say.
 
-Only released numbers are drawn, each with the standard error of its noise. A node whose support is
-under its noise is faded.
+Only released numbers are drawn, each with its noise: counts as label shares and records, scores as the
+factor by which a node moves the odds of a label. A node whose noise is larger than its figure is faded.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from frith.domain import spelling
 from frith.errors import FormatError
+from frith.forest.kinds import ValueKind
 from frith.forest.nodes import Nodes, percent, plus_minus, printable
 from frith.forest.svg import (
     LINE,
@@ -52,7 +53,7 @@ def draw(forest: VotingTrees, tree: int = 0, max_depth: int | None = None) -> Sv
 
 
 def draw_forest(forest: VotingTrees) -> Svg:
-    """All trees at a glance as SVG: shapes, majority labels and sizes."""
+    """All trees at a glance as SVG: shapes, labels, and sizes of counts or scores."""
     return to_svg(picture_of_forest(forest))
 
 
@@ -89,9 +90,12 @@ def picture_of_tree(forest: VotingTrees, tree: int = 0, max_depth: int | None = 
     nodes, paint = Nodes(forest), _Palette(forest)
     spots = _spots(nodes, int(forest.trees.roots[tree]), max_depth, _MOST_BOXES)
     down, width, height = _place(spots, nodes)
-    notes = ["± is the standard error of the noise"] if np.any(forest.variance > 0) else []
+    counts = nodes.kind is ValueKind.COUNTS
+    has_noise = bool(np.any(forest.variance > 0))
+    notes = [] if counts else ["× moves the odds; longer bars move them further"]
+    notes += ["± holds for all nodes in 95 of 100 such forests"] if counts and has_noise else []
     faint = any(nodes.is_faint[s.node] for s in spots if s.node >= 0)
-    notes += ["faded: the support is under it"] if faint else []
+    notes += ["faded: less than its noise"] if faint else []
     title = f"Tree {tree} of {forest.trees.n_trees} (counted from 0)"
     picture = _head(forest, title, notes, paint, width)
     left = (picture.width - width) / 2
@@ -107,8 +111,9 @@ def picture_of_forest(forest: VotingTrees) -> Picture:
     columns = min(shown, math.ceil(math.sqrt(1.6 * shown)), 8)
     title = f"{trees.n_trees} tree{'s' if trees.n_trees > 1 else ''}"
     title += f", the first {shown} of them" if shown < trees.n_trees else ""
-    notes = ["larger: more records"]
-    notes += ["faded: fewer records than noise"] if nodes.is_faint.any() else []
+    counts = nodes.kind is ValueKind.COUNTS
+    notes = ["larger: more records" if counts else "larger: moves the odds further"]
+    notes += ["faded: less than its noise"] if nodes.is_faint.any() else []
     picture = _head(forest, title, notes, paint, columns * 170.0)
     cell, tall = (picture.width - 2 * _MARGIN) / columns, 130.0
     for i in range(shown):
@@ -156,13 +161,18 @@ def _spots(nodes: Nodes, root: int, max_depth: int | None, max_spots: int) -> li
 
 
 def _shown_children(nodes: Nodes, node: int) -> list[int]:
-    """The children of a node, in order; of very many only those with the most records."""
+    """The children of a node, in order; of very many only the largest."""
     trees = nodes.forest.trees
     if trees.attribute[node] < 0:
         return []
     children = np.array(trees.children(node, nodes.forest.domain))
-    largest = np.argsort(-nodes.support[children], kind="stable")[:_WIDEST]
+    largest = np.argsort(-_size(nodes)[children], kind="stable")[:_WIDEST]
     return children[np.sort(largest)].tolist()
+
+
+def _size(nodes: Nodes) -> NDArray[np.float64]:
+    """The records of each node, or how far it moves the odds."""
+    return nodes.totals if nodes.kind is ValueKind.COUNTS else nodes.effect
 
 
 def _arrange(spots: list[_Spot]) -> float:
@@ -246,8 +256,12 @@ class _Palette:
         more = len(self.labels) - len(known)
         return known + ([(GREY, f"{more} other labels")] if more else [])
 
-    def bar(self, shares: NDArray[np.float64]) -> list[tuple[str, float]]:
-        """Colors and widths of the parts of a bar, other labels last."""
+    def parts(self, node: int, nodes: Nodes) -> list[tuple[str, float]]:
+        """Colors and widths of a node's bar: the shares of labels, or how far it moves its label."""
+        if nodes.kind is ValueKind.SCORES:
+            length = float(nodes.effect[node] / (nodes.effect.max() or 1))
+            return [(self.color.get(int(nodes.label[node]), GREY), length)]
+        shares = nodes.forest.node_shares[node]
         parts = [(color, float(shares[i])) for i, color in self.color.items()]
         return [*parts, (GREY, max(0.0, float(shares.sum()) - sum(s for _, s in parts)))]
 
@@ -255,11 +269,18 @@ class _Palette:
 def _lines(node: int, nodes: Nodes) -> tuple[str, str]:
     """The first and the last line in a node's box."""
     forest = nodes.forest
-    support = plus_minus(float(nodes.support[node]), float(nodes.support_error[node]))
     label = printable(spelling(forest.domain.label.values[nodes.label[node]]))
-    share = f"{label} {percent(nodes.confidence[node])}"
+    if nodes.kind is ValueKind.SCORES:
+        odds, low, high = (float(values[node]) for values in nodes.figures.values())
+        share, support = f"{label} × {odds:.2g}", f"noise: {low:.2g} to {high:.2g}"
+    elif nodes.told[node]:
+        support = plus_minus(float(nodes.support[node]), float(nodes.support_margin[node]))
+        share = f"{label} {percent(nodes.confidence[node])}"
+        share = share if nodes.confidence[node] else "no counts"
+    else:
+        share, support = "no counts", "less than noise"
     if forest.trees.attribute[node] < 0:
-        return (share if nodes.confidence[node] else "no counts"), support
+        return share, support
     asked = forest.domain.attributes[forest.trees.attribute[node]]
     name = printable(asked.name)
     first = int(forest.trees.first_child[node])
@@ -315,11 +336,13 @@ def _box(spot: _Spot, nodes: Nodes, paint: _Palette) -> list[Mark]:
     is_leaf = nodes.forest.trees.attribute[spot.node] < 0
     color = paint.color.get(int(nodes.label[spot.node]), GREY) if is_leaf else LINE
     first, last = _lines(spot.node, nodes)
-    shares = nodes.forest.node_shares[spot.node]
+    told = nodes.told[spot.node]
     marks: list[Mark] = [
-        Box(left, y, width, _BOX, PAPER, color, 4, title=str(nodes.rule(spot.node))),
+        Box(
+            left, y, width, _BOX, PAPER, color, 4, title=str(nodes.rule(spot.node)) if told else ""
+        ),
         Text(x, y + 17, clip(first, width - 10, 11, bold=True), 11, bold=True, centered=True),
-        *_bar(paint.bar(shares), left + 8, y + 25, width - 16, 9),
+        *_bar(paint.parts(spot.node, nodes), left + 8, y + 25, width - 16, 9),
         Text(x, y + 48, clip(last, width - 10, 10), 10, fill=_DIM, centered=True),
     ]
     return [replace(mark, opacity=_opacity(spot, nodes)) for mark in marks]
@@ -355,8 +378,10 @@ def _glance(
     shown = [s for s in spots if s.node >= 0]
     edges = [(spots[s.parent], s) for s in shown[1:]]
     marks: list[Mark] = [Line(a.x, a.y, b.x, b.y, 0.6) for a, b in edges]
+    size = _size(nodes)
+    largest = size[root] if nodes.kind is ValueKind.COUNTS else size.max()
     for s in shown:
-        radius = 1.5 + 6 * math.sqrt(min(1.0, nodes.totals[s.node] / (nodes.totals[root] or 1)))
+        radius = 1.5 + 6 * math.sqrt(min(1.0, size[s.node] / (largest or 1)))
         color = paint.color.get(int(nodes.label[s.node]), GREY)
         marks.append(Dot(s.x, s.y, radius, color, _opacity(s, nodes)))
     asked = int(trees.attribute[root])

@@ -28,7 +28,6 @@ from frith.forest.scores import ScoredTree, Scores
 from frith.forest.voting import VotingTrees
 
 _CELLS = 2**22  # records x leaves x attributes worked on at once
-_LEAST = 1e-12  # of a label's share, where every tree abstains
 
 
 def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
@@ -36,7 +35,8 @@ def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
     import pandas as pd
 
     base, parts = contributions(Scores(forest), forest.encode(table))
-    columns = np.concatenate([base[:, None], parts], axis=1)
+    whole = np.broadcast_to(base, (len(parts), 1, len(base)))
+    columns = np.concatenate([whole, parts], axis=1)
     names = [_base_name(forest), *forest.domain.names]
     index = table.index if isinstance(table, pd.DataFrame) else None
     values, shown = forest.domain.label.values, Scores(forest).labels
@@ -56,19 +56,14 @@ def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
 
 
 def contributions(scores: Scores, codes: NDArray[Any]) -> tuple[Floats, Floats]:
-    """The base of each encoded record, records x scores; and records x attributes x scores."""
-    forest, n_scores = scores.forest, len(scores.labels)
-    parts = np.zeros((len(codes), len(forest.domain.attributes), n_scores))
-    base = np.zeros((len(codes), n_scores))
+    """The base, which all encoded records share; and records x attributes x scores."""
+    parts = np.zeros((len(codes), len(scores.forest.domain.attributes), len(scores.labels)))
+    base = np.zeros(len(scores.labels))
     for tree in scores.trees:
         base += tree.mean
         if tree.asked:
             pieces = [scores.pieces[a].of_code[codes[:, a]] for a in tree.asked]
             parts[:, tree.asked] += _of_tree(tree, pieces)
-    if not forest.leaf_values.any(axis=1).all():
-        silent = ~forest._weights(codes).any(axis=1)  # no tree has a word: the forest's own shares
-        shares = np.maximum(forest.label_weights / forest.label_weights.sum(), _LEAST)
-        base[silent] += scores.of(np.log(shares)[None])
     return base, parts
 
 

@@ -27,6 +27,7 @@ class Forest(VotingTrees):
     and when; forests that differ in nothing else are equal.
     """
 
+    measured: Forest | None = None
     origin: Origin | None = None
 
     # -- updates -------------------------------------------------------------------------------
@@ -40,6 +41,7 @@ class Forest(VotingTrees):
             values=self.values + other.values,
             guarantee=self.guarantee.then(other.guarantee, disjoint=disjoint),
             variance=self.variance + other.variance,
+            candidates=max(self.candidates, other.candidates),
         )
 
     # -- reading it ----------------------------------------------------------------------------
@@ -56,13 +58,17 @@ class Forest(VotingTrees):
     ) -> RuleList:
         """Every rule (root to leaf) and sub-rule (root to node), read from the releases alone.
 
+        Of a forest of counts they state what was counted, with intervals; of a forest of scores, by
+        how much each tree moves the odds of a label. Rules that were counted beside a forest of
+        scores are in `measured.rules()`.
+
         Parameters
         ----------
-        min_confidence, min_support : the least share of its label, and number of records
+        min_confidence, min_support : counts: the least share of its label, and number of records
         label, attribute : only rules that predict this label, or test this attribute
         leaves_only : without sub-rules
-        sort : "certainty" (confidence less its standard error, for noise makes small rules look
-            sure), "confidence", "support", or "tree" for the forest's own order
+        sort : "certainty" (the least confidence that the noise allows, for noise makes small rules
+            look sure; or the least effect), "confidence", "support", or "tree" for the forest's order
         """
         from frith.forest.rules import select_rules
 
@@ -90,12 +96,14 @@ class Forest(VotingTrees):
         return draw_forest(self) if tree is None else draw(self, tree, max_depth)
 
     def importances(self, *, errors: bool = False) -> Any:
-        """The mean decrease of Gini impurity by each attribute's splits, as shares of their sum.
+        """What each attribute's splits tell, as shares of their sum; only attributes that are asked.
 
-        A pandas Series in the domain's order, from released counts alone, negative ones as zero;
-        all zeros where no split gains anything. Noise looks like gain in small nodes, so attributes
-        that many nodes split on look more important. With `errors`, a DataFrame with a rough standard
-        error from the noise, which treats the splits and the sum as fixed.
+        Of counts, the mean decrease of Gini impurity, negative counts as zero; of scores, the squares
+        of how far splits move them apart, every leaf weighing the same. A pandas Series in the domain's
+        order, from releases alone; all zeros where no split gains anything. Noise looks like gain, so
+        attributes that many nodes split on look more important. With `errors`, a DataFrame with a
+        rough standard error from the noise, which treats the splits and the sum as fixed and claims
+        no coverage, and whether the importance is over it.
         """
         from frith.forest.importance import importances
 
@@ -167,10 +175,11 @@ class Forest(VotingTrees):
         return onnx_model(self)
 
     def export_text(self, tree: int | None = None, max_depth: int | None = None) -> str:
-        """One tree (from 0) or all as indented text: conditions, label, confidence, support.
+        """One tree (from 0) or all as indented text: conditions, and what was counted or is scored.
 
-        Support is the sum of a leaf's label counts, +- the standard error of its noise. A leaf
-        whose label comes "from above" predicts from a node on its path, as the vote defines.
+        Support is the sum of a leaf's label counts, ± a margin that holds for all nodes in 95 of 100
+        forests. A leaf whose label comes "from above" predicts from a node on its path, as the vote
+        defines. A score moves the odds of a label by a factor, and noise is one standard deviation.
         Branches deeper than `max_depth` are shown as one line.
         """
         from frith.forest.text import forest_text

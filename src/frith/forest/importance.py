@@ -1,4 +1,4 @@
-"""Which attributes a forest's splits gain by, read from its released counts."""
+"""Which attributes a forest's splits gain by, read from its released values."""
 
 from __future__ import annotations
 
@@ -7,24 +7,68 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.forest.kinds import ValueKind
 from frith.forest.nodes import Nodes
+from frith.forest.trees import sum_up
 from frith.forest.voting import VotingTrees
 
 
 def importances(forest: VotingTrees, *, errors: bool = False) -> Any:
-    """The mean decrease of Gini impurity by each attribute's splits; see `Forest.importances`."""
+    """How much each attribute's splits tell, as shares of their sum; see `Forest.importances`."""
     import pandas as pd
 
     nodes = Nodes(forest)
-    gini, spread = _gini(nodes)
-    gain, variance = _by_attribute(nodes, *_decreases(nodes, gini, spread))
+    split_gains = _moves if nodes.kind is ValueKind.SCORES else _decreases
+    gain, variance = _by_attribute(nodes, *split_gains(nodes))
     # Noise can make an attribute's splits look worse than none, which says as much as no gain.
     total = np.maximum(gain, 0).sum() or 1.0
     shares = np.maximum(gain, 0) / total
-    series = pd.Series(shares, index=list(forest.domain.names), name="importance")
+    asked = list(forest.trees.asked)
+    names = [forest.domain.names[a] for a in asked]
+    series = pd.Series(shares[asked], index=names, name="importance")
     if not errors:
         return series
-    return series.to_frame().assign(standard_error=np.minimum(np.sqrt(variance) / total, 1))
+    error = np.minimum(np.sqrt(variance[asked]) / total, 1)
+    return series.to_frame().assign(standard_error=error, is_clear=series.to_numpy() > error)
+
+
+def importance_words(importance: float, error: float) -> str:
+    """A share of the whole with the standard error of its noise, if that is smaller."""
+    if importance <= error:
+        return "this budget cannot tell"
+    return f"{importance:.0%} ± {error:.0%}" if error else f"{importance:.0%}"
+
+
+# -- scores ------------------------------------------------------------------------------------
+
+
+def _moves(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How far each node's split moves scores apart, squared, over all leaves below; its variance.
+
+    A node has the mean score of its leaves, each weighing the same: how many records they have was
+    not measured. Noise alone moves scores apart too, so what it adds counts as error.
+    """
+    scores, noise, n_labels = (
+        nodes.forest.values,
+        nodes.forest.variance,
+        nodes.forest.domain.n_labels,
+    )
+    leaves = _leaves_below(nodes)
+    children = np.flatnonzero(nodes.parent >= 0)
+    above = nodes.parent[children]
+    apart = ((scores[children] - scores[above]) ** 2).sum(axis=1)
+    gain = _sum(above, leaves[children] * apart, len(scores))
+    slope = 4 * leaves[children] ** 2 * apart * noise[children]
+    added = _sum(above, leaves[children] * n_labels * noise[children], len(scores))
+    return gain, _sum(above, slope, len(scores)) + added**2
+
+
+def _leaves_below(nodes: Nodes) -> NDArray[np.float64]:
+    trees = nodes.forest.trees
+    return sum_up(trees, np.ones((len(trees.leaves), 1)), nodes.forest.domain)[:, 0]
+
+
+# -- counts ------------------------------------------------------------------------------------
 
 
 def _gini(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -40,10 +84,9 @@ def _gini(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return 1 - squares, np.minimum(spread, 0.25)
 
 
-def _decreases(
-    nodes: Nodes, gini: NDArray[np.float64], spread: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _decreases(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each node's split takes off its impurity, times its size, and its variance."""
+    gini, spread = _gini(nodes)
     children = np.flatnonzero(nodes.parent >= 0)
     above, size = nodes.parent[children], nodes.totals
     below = _sum(above, size[children], len(size))
@@ -61,7 +104,8 @@ def _by_attribute(
     trees, count = nodes.forest.trees, len(nodes.forest.domain.attributes)
     inner = np.flatnonzero((trees.attribute >= 0) & (nodes.tree >= 0))
     asked = trees.attribute[inner]
-    size = np.maximum(nodes.totals[trees.roots], 1e-100)[nodes.tree[inner]]
+    whole = nodes.totals if nodes.kind is ValueKind.COUNTS else _leaves_below(nodes)
+    size = np.maximum(whole[trees.roots], 1e-100)[nodes.tree[inner]]
     return _sum(asked, gain[inner] / size, count), _sum(asked, variance[inner] / size**2, count)
 
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.forest.trees import Trees, sum_up
+
 
 class ValueKind(StrEnum):
     """Whether a forest holds what was counted, or what it adds to the odds.
@@ -19,3 +25,18 @@ class ValueKind(StrEnum):
 def kind_of(vote: str) -> ValueKind:
     """Trees that multiply add scores up; every other vote reads counts."""
     return ValueKind.SCORES if vote == "product" else ValueKind.COUNTS
+
+
+def scores_of_leaves(
+    trees: Trees, domain: Domain, scores: NDArray[np.float64], variance: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of all nodes, and the variance of their noise: a node has the mean of its leaves.
+
+    Every leaf weighs the same, since how many records it has was not measured. What a leaf adds to
+    all labels alike moves no odds, so scores are shifted to add up to 0.
+    """
+    ones = np.ones((len(trees.leaves), 1))
+    leaves = sum_up(trees, ones, domain)
+    centered = scores - scores.mean(axis=1, keepdims=True)
+    noise = sum_up(trees, variance[:, None], domain)
+    return sum_up(trees, centered, domain) / leaves, (noise / leaves**2)[:, 0]

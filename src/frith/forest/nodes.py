@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from frith.domain import Attribute, Categorical, Numeric, Value, spelling
 from frith.domain.encoding import columns_of, encode_column
+from frith.forest.intervals import LEVEL, deviation, noise_factor, share_interval
+from frith.forest.kinds import ValueKind
 from frith.forest.voting import VotingTrees, find_speakers
 
 # -- one rule ----------------------------------------------------------------------------------
@@ -135,29 +137,37 @@ def _edge(attribute: Numeric, cut: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Conditions that lead to one node, and what was released there.
+    """Conditions that lead to one node, and what was released there, as the forest's kind tells.
 
     Attributes
     ----------
-    label : the most common label by the released counts; where none is positive, that of the
-        nearest node above that has a positive one
-    confidence : the share of that label among the counts, negative ones as zero; 0 without any
-    support : the released number of records, which noise can make negative
-    confidence_error, support_error : standard errors from the *noise* alone, not from sampling;
-        that of the confidence by the delta method, and at most 1
-    counts : the released count of each label
+    label : of counts the most common label; where none is positive, that of the nearest node above
+        that has a positive one. Of scores the label whose odds the node raises most
+    confidence : counts: the label's share of the released counts; 0 where none is positive
+    support : counts: the released number of records, which noise can make negative
+    confidence_low, confidence_high, support_margin : counts: 95% intervals for the table's own share
+        and number of records, which is support ± margin. They hold for all rules of the forest at
+        once (`forest.intervals`), so also for those that a filter or an order picks
+    counts : counts: the released count of each label
+    odds : scores: the factor by which the node moves the odds of its label. It was not counted: it is
+        what one tree of many says, and has no true value
+    odds_low, odds_high : scores: the same, one standard deviation of the noise less and more
     """
 
     tree: int
     node: int
+    kind: ValueKind
     conditions: tuple[Condition, ...]
     label: Value
-    confidence: float
-    confidence_error: float
-    support: float
-    support_error: float
-    counts: tuple[float, ...]
     is_leaf: bool
+    figures: dict[str, float]
+    counts: tuple[float, ...] | None = None
+
+    def __getattr__(self, name: str) -> float:
+        try:
+            return self.figures[name]
+        except KeyError:
+            raise AttributeError(f"a rule of {self.kind} has no {name}") from None
 
     def covers(self, table: Any) -> NDArray[np.bool_]:
         """Which records of a DataFrame or Arrow table meet all conditions."""
@@ -174,26 +184,46 @@ class Rule:
         """The conditions in words."""
         return " and ".join(map(str, self.conditions)) or "always"
 
+    @property
+    def cells(self) -> tuple[str, str]:
+        """Its figures in words, under the two `HEADINGS` of its kind."""
+        if self.kind is ValueKind.SCORES:
+            return f"× {self.odds:.2g}", f"{self.odds_low:.2g} to {self.odds_high:.2g}"
+        return share_words(self), plus_minus(self.support, self.support_margin)
+
     def to_json(self) -> dict[str, Any]:
-        data = {name: _finite(getattr(self, name)) for name in self.__slots__}
-        conditions = [c.to_json() for c in self.conditions]
-        return data | {"conditions": conditions, "counts": list(self.counts)}
+        data = {name: getattr(self, name) for name in ("tree", "node", "label", "is_leaf")}
+        data |= {"kind": self.kind.value, "conditions": [c.to_json() for c in self.conditions]}
+        data |= {name: _finite(value) for name, value in self.figures.items()}
+        return data if self.counts is None else data | {"counts": list(self.counts)}
 
     def __str__(self) -> str:
-        return (
-            f"{self.text} -> {printable(spelling(self.label))} "
-            f"({percent(self.confidence)} ± {percent(self.confidence_error)} "
-            f"of {plus_minus(self.support, self.support_error)})"
+        first, second = self.cells
+        said = (
+            f"odds {first}, noise {second}"
+            if self.kind is ValueKind.SCORES
+            else f"{first} of {second}"
         )
+        return f"{self.text} -> {printable(spelling(self.label))} ({said})"
+
+
+HEADINGS = {ValueKind.COUNTS: ("confidence", "support"), ValueKind.SCORES: ("odds", "noise")}
+
+
+def share_words(rule: Rule) -> str:
+    """A share and its interval; without noise the share alone."""
+    low, high = rule.confidence_low, rule.confidence_high
+    span = f" [{percent(low)} to {percent(high)}]" if rule.support_margin else ""
+    return f"{percent(rule.confidence)}{span}"
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
-def plus_minus(support: float, error: float) -> str:
-    """A number of records and its noise, in whole records."""
-    noise = f" ± {error:,.0f}" if error >= 9.95 else f" ± {error:.2g}" if error else ""
+def plus_minus(support: float, margin: float) -> str:
+    """A number of records and its margin, in whole records."""
+    noise = f" ± {math.ceil(margin):,}" if margin else ""
     return f"{round(support):,}{noise}"
 
 
@@ -206,7 +236,7 @@ def _finite(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """What is known of each node of a forest: where it is, and what its released counts say."""
+    """What is known of each node of a forest: where it is, and what its released values say."""
 
     forest: VotingTrees
 
@@ -253,6 +283,56 @@ class Nodes:
             sizes[above[first]] += np.add.reduceat(sizes[level], first)
         return sizes
 
+    @property
+    def kind(self) -> ValueKind:
+        return self.forest.kind
+
+    @functools.cached_property
+    def told(self) -> NDArray[np.bool_]:
+        """The nodes that say something: not those that were emptied for their noise."""
+        if self.kind is ValueKind.SCORES:
+            return np.ones(len(self.parent), dtype=bool)
+        return self.forest.values.any(axis=1) | (self.forest.variance == 0)
+
+    @functools.cached_property
+    def figures(self) -> dict[str, NDArray[np.float64]]:
+        """What rules state of every node, by the kind of its values."""
+        if self.kind is ValueKind.SCORES:
+            noise = np.stack([-self.effect_error, 0 * self.effect_error, self.effect_error])
+            low, odds, high = np.exp(np.minimum(self.effect + noise, 700))
+            return {"odds": odds, "odds_low": low, "odds_high": high}
+        low, high = self._confidence_interval
+        return {
+            "confidence": self.confidence, "confidence_low": low, "confidence_high": high,
+            "support": self.support, "support_margin": self.support_margin,
+        }  # fmt: skip
+
+    @functools.cached_property
+    def certainty(self) -> NDArray[np.float64]:
+        """What is left of a node's figure after its noise: the least share, or the least effect."""
+        if self.kind is ValueKind.SCORES:
+            return self.effect - self.effect_error
+        return self._confidence_interval[0]
+
+    @functools.cached_property
+    def is_faint(self) -> NDArray[np.bool_]:
+        """Where noise is larger than what it is on."""
+        if self.kind is ValueKind.SCORES:
+            return self.effect < self.effect_error
+        return self.support < self.support_margin
+
+    @functools.cached_property
+    def label(self) -> NDArray[np.int64]:
+        """The code of each node's label."""
+        if self.kind is ValueKind.SCORES:
+            return self.forest.values.argmax(axis=1)
+        trees, speaker = self.forest.trees, np.arange(len(self.parent), dtype=np.int32)
+        widths, shares = trees.widths(self.forest.domain), self.forest.node_shares
+        find_speakers(trees.first_child, widths, shares.max(axis=1), False, speaker)
+        return shares[speaker].argmax(axis=1)
+
+    # -- counts --------------------------------------------------------------------------------
+
     @functools.cached_property
     def totals(self) -> NDArray[np.float64]:
         """The number of records of each node, negative counts as zero."""
@@ -263,34 +343,46 @@ class Nodes:
         return self.forest.values.sum(axis=1, dtype=np.float64)
 
     @functools.cached_property
-    def support_error(self) -> NDArray[np.float64]:
-        return np.sqrt(self.forest.domain.n_labels * self.forest.variance)
-
-    @functools.cached_property
-    def is_faint(self) -> NDArray[np.bool_]:
-        """Where the support is under its noise."""
-        return self.support < self.support_error
+    def support_margin(self) -> NDArray[np.float64]:
+        noise = deviation(self.forest.variance, self._factor)
+        return self._factor * math.sqrt(self.forest.domain.n_labels) * noise
 
     @functools.cached_property
     def confidence(self) -> NDArray[np.float64]:
-        return self.forest.node_shares.max(axis=1)
+        """The share of the most common label, between 0 and 1."""
+        some = np.maximum(self.support, 1e-300)
+        share = np.maximum(self.forest.values.max(axis=1), 0) / some
+        return np.where(self.support > 0, np.minimum(share, 1), 0.0)
 
     @functools.cached_property
-    def confidence_error(self) -> NDArray[np.float64]:
-        """Delta method on x_k / sum x: its derivative is (1-p)/n by x_k and -p/n by the others."""
-        p, n_labels = self.confidence, self.forest.domain.n_labels
-        slope = np.sqrt((1 - p) ** 2 + (n_labels - 1) * p**2)
-        noise = np.sqrt(self.forest.variance) * slope
-        some = self.totals > 0
-        return np.minimum(np.divide(noise, self.totals, out=np.ones_like(noise), where=some), 1)
+    def _confidence_interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        largest = self.forest.values.max(axis=1).astype(np.float64)
+        n_labels = self.forest.domain.n_labels
+        return share_interval(
+            largest, self.support, self.forest.variance, 1, n_labels, self._factor
+        )
+
+    @property
+    def _factor(self) -> float:
+        """Of the margins: support and every label's share of all candidates hold at once."""
+        candidates = max(self.forest.candidates, self.forest.trees.n_nodes)
+        return noise_factor((1 - LEVEL) / (candidates * (self.forest.domain.n_labels + 1)))
+
+    # -- scores --------------------------------------------------------------------------------
 
     @functools.cached_property
-    def label(self) -> NDArray[np.int64]:
-        """The code of each node's label."""
-        trees, speaker = self.forest.trees, np.arange(len(self.parent), dtype=np.int32)
-        widths = trees.widths(self.forest.domain)
-        find_speakers(trees.first_child, widths, self.confidence, False, speaker)
-        return self.forest.node_shares[speaker].argmax(axis=1)
+    def effect(self) -> NDArray[np.float64]:
+        """How far each node raises the log-odds of its label against the mean of the others."""
+        n_labels, scores = self.forest.domain.n_labels, self.forest.values
+        above = scores.max(axis=1) - scores.mean(axis=1)
+        return above * (n_labels / max(1, n_labels - 1))
+
+    @functools.cached_property
+    def effect_error(self) -> NDArray[np.float64]:
+        n_labels = self.forest.domain.n_labels
+        return np.sqrt(self.forest.variance) * (n_labels / max(1, n_labels - 1))
+
+    # -- paths ---------------------------------------------------------------------------------
 
     def asks(self, attribute: int) -> NDArray[np.bool_]:
         """Whether the path to each node splits on the attribute."""
@@ -331,15 +423,14 @@ class Nodes:
 
     def rule(self, node: int) -> Rule:
         forest = self.forest
+        counts = None if self.kind is ValueKind.SCORES else tuple(forest.values[node].tolist())
         return Rule(
             tree=int(self.tree[node]),
             node=node,
+            kind=self.kind,
             conditions=self.conditions(node),
             label=forest.domain.label.values[self.label[node]],
-            confidence=float(self.confidence[node]),
-            confidence_error=float(self.confidence_error[node]),
-            support=float(self.support[node]),
-            support_error=float(self.support_error[node]),
-            counts=tuple(forest.values[node].tolist()),
             is_leaf=bool(forest.trees.attribute[node] < 0),
+            figures={name: float(values[node]) for name, values in self.figures.items()},
+            counts=counts,
         )

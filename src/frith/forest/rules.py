@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Value, spelling
-from frith.forest.nodes import Nodes, Rule, percent, plus_minus, printable
-from frith.forest.voting import VotingTrees
+from frith.forest.kinds import ValueKind
+from frith.forest.nodes import HEADINGS, Nodes, Rule, printable
+from frith.forest.voting import VotingTrees, find_speakers
 
-FORMAT = "frith-rules/1"
+FORMAT = "frith-rules/2"
 SORTS = ("certainty", "confidence", "support", "tree")
 _PRINTED = 20  # rules in `str()` of a list
 
@@ -39,6 +40,16 @@ class RuleList(Sequence[Rule]):
             return RuleList(self.nodes, self.chosen[index])
         return self.nodes.rule(int(self.chosen[index]))
 
+    @property
+    def headings(self) -> tuple[str, str]:
+        """What the cells of its rules are called."""
+        return HEADINGS[self.nodes.kind]
+
+    @property
+    def note(self) -> str:
+        """What its figures mean, in a sentence."""
+        return NOTES[self.nodes.kind]
+
     def classifier(self) -> RuleClassifier:
         """A classifier made of these rules and no others."""
         return RuleClassifier(self)
@@ -52,7 +63,7 @@ class RuleList(Sequence[Rule]):
             {
                 "rule": [rule.text for rule in rules],
                 "label": [rule.label for rule in rules],
-                **{name: getattr(self.nodes, name)[self.chosen] for name in _FIGURES},
+                **{name: values[self.chosen] for name, values in self.nodes.figures.items()},
                 "is_leaf": self.nodes.forest.trees.attribute[self.chosen] < 0,
                 "tree": self.nodes.tree[self.chosen],
                 "node": self.chosen,
@@ -62,12 +73,10 @@ class RuleList(Sequence[Rule]):
     def to_markdown(self) -> str:
         """A Markdown table with one row for each rule."""
         label = _cell(printable(self.nodes.forest.domain.label.name))
-        lines = [f"| rule | {label} | confidence | support |", "|---|---|--:|--:|"]
+        lines = [f"| rule | {label} | {' | '.join(self.headings)} |", "|---|---|--:|--:|"]
         for rule in self:
-            share = f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}"
-            support = plus_minus(rule.support, rule.support_error)
             said = _cell(printable(spelling(rule.label)))
-            lines.append(f"| {_cell(rule.text)} | {said} | {share} | {support} |")
+            lines.append(f"| {_cell(rule.text)} | {said} | {' | '.join(rule.cells)} |")
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
@@ -75,6 +84,8 @@ class RuleList(Sequence[Rule]):
         forest = self.nodes.forest
         return {
             "format": FORMAT,
+            "kind": self.nodes.kind.value,
+            "note": self.note,
             "label": forest.domain.label.to_json(),
             "guarantee": forest.guarantee.to_json(),
             "rules": [rule.to_json() for rule in self],
@@ -89,7 +100,15 @@ class RuleList(Sequence[Rule]):
         return f"<RuleList: {len(self):,} rules of {self.nodes.forest!r}>"
 
 
-_FIGURES = ("confidence", "confidence_error", "support", "support_error")
+NOTES = {
+    ValueKind.COUNTS: (
+        "Counted in the table. Intervals are 95%: all of them hold at once in 95 of 100 such forests."
+    ),
+    ValueKind.SCORES: (
+        "The model's opinion, not counted: each tree multiplies the odds of labels by such factors. "
+        "Noise is the range of one standard deviation."
+    ),
+}
 
 
 def _cell(text: str) -> str:
@@ -108,7 +127,14 @@ def select_rules(
 ) -> RuleList:
     """The rules of a forest that pass every filter; see `Forest.rules`."""
     nodes, domain = Nodes(forest), forest.domain
-    kept = nodes.tree >= 0
+    if nodes.kind is ValueKind.SCORES:
+        asked = {
+            "min_confidence": min_confidence is not None,
+            "min_support": min_support is not None,
+        }
+        asked |= {"sort": sort in ("confidence", "support")}
+        _refuse([name for name, is_asked in asked.items() if is_asked])
+    kept = (nodes.tree >= 0) & nodes.told
     if min_confidence is not None:
         kept &= nodes.confidence >= min_confidence
     if min_support is not None:
@@ -124,6 +150,14 @@ def select_rules(
     return RuleList(nodes, chosen[_order(nodes, chosen, sort)])
 
 
+def _refuse(names: list[str]) -> None:
+    if names:
+        raise ValueError(
+            f"{' and '.join(names)} asked for confidence or support, and this forest holds scores: no "
+            "records were counted; filter by label or attribute, or have rules counted (measure_rules)"
+        )
+
+
 def _find(what: str, wanted: str, known: dict[str, int]) -> int:
     if wanted not in known:
         shown = ", ".join(map(repr, [*known][:12])) + (", ..." if len(known) > 12 else "")
@@ -137,11 +171,9 @@ def _order(nodes: Nodes, chosen: NDArray[np.int64], sort: str) -> NDArray[np.int
         raise ValueError(f"rules are sorted by {', '.join(SORTS)}; not by {sort!r}")
     if sort == "tree":
         return np.argsort(nodes.tree[chosen], kind="stable")
-    confidence, error, support = (
-        a[chosen] for a in (nodes.confidence, nodes.confidence_error, nodes.support)
-    )
-    keys = {"certainty": confidence - error, "confidence": confidence, "support": support}
-    return np.lexsort((-support, -keys[sort]))
+    by = {"certainty": nodes.certainty} | nodes.figures
+    size = nodes.figures.get("support", nodes.certainty)
+    return np.lexsort((-size[chosen], -by[sort][chosen]))
 
 
 # -- rules as a classifier ---------------------------------------------------------------------
@@ -150,8 +182,8 @@ def _order(nodes: Nodes, chosen: NDArray[np.int64], sort: str) -> NDArray[np.int
 class RuleClassifier:
     """Judges records by the rules that were kept; equals the forest where none was dropped.
 
-    Each tree predicts from the deepest kept rule that covers a record and has a positive count; a
-    tree without one abstains. Trees then vote as the forest does:
+    Each tree predicts from the deepest kept rule that covers a record and, of counts, has a positive
+    one; a tree without one abstains. Trees then vote as the forest does:
 
     shares     those rules' label shares, summed over trees
     weighted   each of those rules' labels, weighted by its share
@@ -159,6 +191,7 @@ class RuleClassifier:
     counts     the record's leaves' counts, summed; a leaf whose rule was dropped has its support
                divided by the shares of the sub-rule that it predicts from, since counts of nodes
                of different depth do not compare
+    product    those rules' scores, summed over trees
 
     A record on which all trees abstain gets the label shares of the whole forest.
     """
@@ -197,6 +230,8 @@ def _judge(rules: RuleList) -> _Judge:
     kept = np.zeros(forest.trees.n_nodes, dtype=bool)
     kept[rules.chosen] = True
     values = np.where(kept[:, None], forest.values, 0).astype(np.float64)
+    if forest.kind is ValueKind.SCORES:
+        values = values[_deepest(forest, kept)]
     if forest.vote == "counts":
         above = replace(forest, values=values, vote="shares")
         leaves = forest.trees.leaves
@@ -205,5 +240,13 @@ def _judge(rules: RuleList) -> _Judge:
         values[leaves] = np.where(kept[leaves, None], values[leaves], spoken)
     return _Judge(
         forest.domain, forest.trees, values, forest.guarantee, forest.variance, forest.vote,
-        forest.label_weights,
+        fallback=forest.label_weights,
     )  # fmt: skip
+
+
+def _deepest(forest: VotingTrees, kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The deepest kept node on the path to each node, or its root."""
+    trees, speaker = forest.trees, np.arange(forest.trees.n_nodes, dtype=np.int32)
+    widths = trees.widths(forest.domain)
+    find_speakers(trees.first_child, widths, kept.astype(np.float64), False, speaker)
+    return speaker

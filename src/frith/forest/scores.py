@@ -85,19 +85,13 @@ class Scores:
 
     @functools.cached_property
     def variance(self) -> Floats:
-        """The variance of the noise behind each leaf's scores, by the delta method at even shares.
+        """The variance of the noise on each leaf's scores.
 
-        A leaf's values say how far it moves the odds and not what labels its records have, so its
-        support is taken to be shared evenly: each logarithm has the variance v (labels / support)^2.
+        Log-odds of two labels are twice the score of the second, so they have four times its variance.
         """
-        forest, n_labels = self.forest, self.forest.domain.n_labels
-        support = np.maximum(forest.values, 0).sum(axis=1, dtype=np.float64)[forest.speakers]
-        noise = forest.variance[forest.speakers]
-        each = np.divide(
-            noise * n_labels**2, support**2, out=np.zeros_like(noise), where=support > 0
-        )
-        factor = 2.0 if n_labels == 2 else 1 - 1 / n_labels
-        return np.repeat(factor * each[:, None], len(self.labels), axis=1)
+        of_leaf = self.forest.variance[self.forest.trees.leaves]
+        factor = 4.0 if self.forest.domain.n_labels == 2 else 1.0
+        return np.repeat(factor * of_leaf[:, None], len(self.labels), axis=1)
 
     @functools.cached_property
     def trees(self) -> tuple[ScoredTree, ...]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frith.domain import Categorical, Numeric
+from frith.forest.kinds import ValueKind
+from frith.forest.nodes import Nodes, plus_minus
 from frith.forest.trees import sum_up
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def forest_text(forest: VotingTrees, tree: int | None = None, max_depth: int | N
 
 def _tree_lines(forest: VotingTrees, tree: int, deepest: float) -> Iterator[str]:
     """One line for each split or leaf, depth first. Uses a stack, since a file may hold a very deep tree."""
-    trees = forest.trees
+    trees, nodes = forest.trees, Nodes(forest)
     below = sum_up(trees, np.ones((len(trees.leaves), 1), dtype=np.int64), forest.domain)
     stack = [(int(trees.roots[tree]), 0, "")]
     while stack:
@@ -40,9 +42,9 @@ def _tree_lines(forest: VotingTrees, tree: int, deepest: float) -> Iterator[str]
             yield _line(depth - 1, condition)
         if trees.attribute[node] < 0:
             speaker = int(forest.speakers[trees.nodes[node, 3]])
-            yield _line(depth, _answer(forest, node, speaker))
+            yield _line(depth, _answer(nodes, node, speaker))
         elif depth >= deepest:
-            yield _line(depth, f"{_answer(forest, node, node)}; {below[node, 0]:,} leaves below")
+            yield _line(depth, f"{_answer(nodes, node, node)}; {below[node, 0]:,} leaves below")
         else:
             children = list(enumerate(trees.children(node, forest.domain)))
             stack += [(c, depth + 1, _condition(forest, node, b)) for b, c in reversed(children)]
@@ -74,24 +76,20 @@ def _side(attribute: Numeric, cut: int, is_right: bool) -> str:
     return f">= {edge} or missing" if attribute.missing else f">= {edge}"
 
 
-def _answer(forest: VotingTrees, node: int, speaker: int) -> str:
-    """The label that `speaker` predicts for the records of `node`, and its support."""
-    label, shares = forest.domain.label, forest.node_shares[speaker]
+def _answer(nodes: Nodes, node: int, speaker: int) -> str:
+    """What `speaker` says of the records of `node`: a label and its support, or how odds move."""
+    forest, label = nodes.forest, nodes.forest.domain.label
+    if nodes.kind is ValueKind.SCORES:
+        odds, low, high = (values[node] for values in nodes.figures.values())
+        raised = label.values[nodes.label[node]]
+        return f"odds of {label.name} = {raised!r} × {odds:.2g}, noise {low:.2g} to {high:.2g}"
+    shares = forest.node_shares[speaker]
     best = int(shares.argmax())
-    says = f"{label.name} = {label.values[best]!r}, confidence {shares[best]:.2f}"
+    says = f"{label.name} = {label.values[best]!r}, confidence {nodes.confidence[speaker]:.2f}"
     if shares[best] <= 0:
         says = "no positive count"
     elif speaker != node:
         says += " from above"
-    return f"{says}, support {_support(forest, node)}"
-
-
-def _support(forest: VotingTrees, node: int) -> str:
-    """The sum of the label counts, each of which has its own noise."""
-    noise = math.sqrt(forest.domain.n_labels * forest.variance[node])
-    support = _short(float(forest.values[node].sum()))
-    return f"{support} +- {_short(noise)}" if noise > 0 else support
-
-
-def _short(number: float) -> str:
-    return f"{round(number, 1) + 0.0:,.1f}".removesuffix(".0")  # + 0.0: no minus zero
+    if not nodes.told[node]:
+        return f"{says}, support less than its noise"
+    return f"{says}, support {plus_minus(nodes.support[node], nodes.support_margin[node])}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +17,13 @@ from frith.domain import Domain, class_array
 from frith.domain.encoding import columns_of, encode_attributes
 from frith.errors import FormatError
 from frith.forest.kinds import ValueKind, kind_of
+from frith.forest.older import FIRST_FORMAT, scores_of_counts
 from frith.forest.trees import Trees, find_leaf
 from frith.privacy.guarantee import Guarantee
 
-FORMAT = "frith-forest/1"
+FORMAT = "frith-forest/2"
 VOTES = ("counts", "shares", "weighted", "confident", "product")
 _ROWS = 65_536  # rows predicted per slice
-_LEAST_SHARE = 1e-12  # no tree can rule a label out
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +31,22 @@ class VotingTrees:
     """Trees with released values, and the guarantee under which they were released.
 
     Holds no unreleased number: so all of it may be read, printed and shared.
-    `values` are the label counts of every node and `variance` that of the noise on each count of
-    a node. The vote says how trees decide together:
+    `values` are what every node says of each label, counts or scores as its `kind` tells, and
+    `variance` is that of the noise on each value of a node. The vote says how trees decide together:
 
     counts     label counts of the record's leaves, summed over trees (Algorithm 3 of Private-RDT)
     shares     label shares of the record's leaves, summed over trees
     weighted   each tree's most common label, weighted by its share (DPDF)
     confident  the label of highest share on any path; ties by shares summed over trees (DP-RF)
-    product    label shares of the record's leaves, multiplied over trees: each corrects the others
+    product    scores of the record's leaves, summed over trees: odds multiply, each tree corrects
+               the others
 
     Where a vote needs shares, a leaf without a positive count predicts from the nearest node above
     it that has one; `confident` predicts from the node of highest share on the path.
+
+    `candidates` is how many nodes were counted, or could have been chosen: intervals hold for all of
+    them at once, also where releases decided which ones are left (0: those that are here).
+    `measured` holds rules that were counted beside a forest of scores, as one tree of counts.
     """
 
     domain: Domain
@@ -49,6 +55,8 @@ class VotingTrees:
     guarantee: Guarantee
     variance: NDArray[np.float64]
     vote: str = "counts"
+    candidates: int = 0
+    measured: VotingTrees | None = None
 
     def __post_init__(self) -> None:
         self.trees.check(self.domain)
@@ -56,6 +64,11 @@ class VotingTrees:
             raise FormatError("the forest's values do not fit its trees")
         if self.vote not in VOTES:
             raise FormatError(f"a forest's vote is one of {', '.join(VOTES)}")
+        rules = self.measured
+        if rules and (
+            rules.kind != ValueKind.COUNTS or rules.domain != self.domain or rules.measured
+        ):
+            raise FormatError("measured rules are counts over the forest's own domain")
 
     @property
     def kind(self) -> ValueKind:
@@ -110,6 +123,8 @@ class VotingTrees:
     @functools.cached_property
     def label_weights(self) -> NDArray[np.float64]:
         """The weight of each label in the whole forest, at least one of them positive."""
+        if self.kind is ValueKind.SCORES:
+            return _odds(self.values[self.trees.roots].sum(axis=0, keepdims=True))[0]
         weights = np.maximum(self.values[self.trees.roots].sum(axis=0, dtype=np.float64), 0)
         return weights if weights.sum() > 0 else np.ones_like(weights)
 
@@ -123,7 +138,7 @@ class VotingTrees:
     def speakers(self) -> NDArray[np.int32]:
         """The node that each leaf predicts from."""
         speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
-        if self.vote != "counts":
+        if self.vote not in ("counts", "product"):
             confidence = self.node_shares.max(axis=1)
             widths = self.trees.widths(self.domain)
             find_speakers(
@@ -134,25 +149,19 @@ class VotingTrees:
     @functools.cached_property
     def leaf_values(self) -> NDArray[np.float64]:
         """What each leaf adds to its records."""
-        if self.vote == "counts":
+        if self.vote in ("counts", "product"):
             return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
         shares = self.node_shares[self.speakers]
         if self.vote == "weighted":
             best = shares.argmax(axis=1)[:, None] == np.arange(shares.shape[1])
             shares = np.where(best, shares, 0.0)
-        if self.vote == "product":  # a tree without a positive count on the path abstains
-            some = shares.sum(axis=1, keepdims=True) > 0
-            shares = np.where(some, np.log(np.maximum(shares, _LEAST_SHARE)), 0.0)
         return np.ascontiguousarray(shares)
 
     def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         weights = np.zeros((len(codes), self.domain.n_labels))
         add = _most_confident if self.vote == "confident" else _add_leaves
         add(codes, self.trees.roots, self.trees.nodes, self.trees.sets, self.leaf_values, weights)
-        if self.vote == "product":
-            some = weights.any(axis=1, keepdims=True)  # else every tree abstained
-            weights = np.where(some, np.exp(weights - weights.max(axis=1, keepdims=True)), 0.0)
-        return weights
+        return _odds(weights) if self.kind is ValueKind.SCORES else weights
 
     def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
         slices = [slice(i, min(i + _ROWS, rows)) for i in range(0, rows, _ROWS)]
@@ -182,9 +191,16 @@ class VotingTrees:
             str(self.guarantee),
         ]
         noise = float(np.sqrt(np.median(self.variance[trees.leaves])))
+        if self.kind is ValueKind.SCORES:
+            lines.append(
+                "its leaves hold scores, which move the odds of labels; nothing was counted"
+            )
         if noise > 0:
-            lines.append(f"noise on each leaf count: standard deviation {noise:.4g}")
-            lines += self._rebuild_words(noise)
+            what = "count" if self.kind is ValueKind.COUNTS else "score"
+            lines.append(f"noise on each leaf {what}: standard deviation {noise:.4g}")
+            lines += self._rebuild_words(noise) if self.kind is ValueKind.COUNTS else []
+        if self.measured:
+            lines.append(f"beside it {len(self.measured.trees.leaves)} rules were counted")
         lines += [f"asked: {question}" for question in self.guarantee.asked]
         return "\n".join(lines)
 
@@ -214,17 +230,21 @@ class VotingTrees:
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
+            "kind": self.kind.value,
             "vote": self.vote,
+            "candidates": self.candidates,
             "guarantee": self.guarantee.to_json(),
             "variance": self.variance.tolist(),
             "domain": self.domain.to_json(),
             "trees": self.trees.to_json(),
             "values": self.values.tolist(),
+            "measured": self.measured and self.measured.to_json(),
         }
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        with reading(data, "forest", FORMAT):
+        is_first = isinstance(data, Mapping) and data.get("format") == FIRST_FORMAT
+        with reading(data, "forest", FIRST_FORMAT if is_first else FORMAT):
             domain = Domain.from_json(data["domain"])
             trees = Trees.from_json(data["trees"], domain)
             values = np.array(data["values"])
@@ -236,7 +256,28 @@ class VotingTrees:
             if variance.shape != (trees.n_nodes,) or not np.all(variance >= 0):
                 raise FormatError("the forest's variances do not fit its trees")
             guarantee = Guarantee.from_json(data["guarantee"])
-            return cls(domain, trees, values, guarantee, variance, data["vote"])
+            forest = cls(domain, trees, values, guarantee, variance, data["vote"])
+            if is_first:
+                return forest._from_first_format()
+            if data["kind"] != forest.kind or type(data["candidates"]) is not int:
+                raise FormatError(
+                    "the forest's kind does not fit its vote, or its candidates are odd"
+                )
+            measured = data["measured"] and cls.from_json(data["measured"])
+            return replace(forest, candidates=max(0, data["candidates"]), measured=measured)
+
+    def _from_first_format(self) -> Self:
+        if self.kind is ValueKind.COUNTS:
+            return self
+        spoken = replace(self, vote="shares").speakers  # an empty leaf spoke as the node above
+        counts, noise = self.values[spoken], self.variance[spoken]
+        values, variance = scores_of_counts(self.trees, self.domain, counts, noise)
+        return replace(self, values=values, variance=variance)
+
+
+def _odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What scores say of each label beside the likeliest one, row by row."""
+    return np.asarray(np.exp(scores - scores.max(axis=1, keepdims=True)))
 
 
 @compiled

@@ -59,10 +59,12 @@ class AdditiveTables:
         parts = [tables.values[0, self.layout.bins(a)].astype(np.float64) for a in asked]
         shares = label_shares(parts, tables.variance, self.n_records)
         ordered = [self.layout.is_numeric(a) for a in asked]
-        effects, sizes = shrunk_effects(parts, ordered, shares, tables.variance, self.n_records)
+        effects, noise = shrunk_effects(parts, ordered, shares, tables.variance, self.n_records)
         factor = self._temperature(asked, shares, effects, kept) if with_temperature else 1.0
-        effects = [factor * effect for effect in effects]
-        return self._parts(asked, shares, effects, sizes, tables.variance)
+        scaled = [(factor * e, factor**2 * v) for e, v in zip(effects, noise, strict=True)]
+        total = tables.variance / sum(1 / len(table) for table in parts)
+        start = np.array([np.mean(total / (shares * self.n_records) ** 2)])
+        return self._parts(asked, Part(single_leaf(), np.log(shares)[None], start), scaled)
 
     @property
     def _useful(self) -> list[int]:
@@ -98,19 +100,13 @@ class AdditiveTables:
         return float(FACTORS[pick]) / 10
 
     def _parts(
-        self,
-        asked: list[int],
-        shares: Floats,
-        effects: list[Floats],
-        sizes: list[Floats],
-        variance: float,
+        self, asked: list[int], start: Part, effects: list[tuple[Floats, Floats]]
     ) -> list[Part]:
         """A leaf with the label shares, and a tree for each attribute that corrects them."""
-        everybody = np.array([float(self.n_records)])
-        parts = [Part(single_leaf(), np.log(shares)[None], everybody, variance / len(asked))]
-        for a, effect, size in zip(asked, effects, sizes, strict=True):
+        parts = [start]
+        for a, (effect, noise) in zip(asked, effects, strict=True):
             tree, bin_of_leaf = bin_tree(self.layout, a)
-            parts.append(Part(tree, effect[bin_of_leaf], size[bin_of_leaf], variance))
+            parts.append(Part(tree, effect[bin_of_leaf], noise[bin_of_leaf]))
         return parts
 
 
@@ -154,7 +150,7 @@ def label_shares(tables: list[Floats], variance: float, n_records: int) -> Float
 def shrunk_effects(
     tables: list[Floats], ordered: list[bool], shares: Floats, variance: float, n_records: int
 ) -> tuple[list[Floats], list[Floats]]:
-    """How each value favors each label, as centered log ratios; and how many records it has.
+    """How each value favors each label, as centered log ratios; and the variance of their noise.
 
     What a table holds beyond independence is taken apart by frequency along an ordered attribute,
     and each band kept by the share of it that is signal (a Wiener filter). The signal's strength
@@ -180,7 +176,7 @@ def shrunk_effects(
             found[b] = found.get(b, 0.0) + float(((part**2 - variance) * labels).sum())
             room[b] = room.get(b, 0.0) + len(part) * float((labels**2).sum())
     strength = {b: max(0.0, found[b] / room[b]) for b in found}
-    effects = []
+    effects, noise = [], []
     for basis, band, table, mean in zip(bases, bands, beyond, expected, strict=True):
         kept = np.zeros_like(table)
         for b in np.unique(band):
@@ -194,7 +190,9 @@ def shrunk_effects(
         smooth = _SMOOTHING * np.sqrt(variance) * labels * kept.mean() + 0.5
         ratio = np.log((np.maximum(mean + more, 0) + smooth) / (mean + smooth))
         effects.append(ratio - (ratio * shares).sum(axis=1, keepdims=True))
-    return effects, sizes
+        left = variance * (basis.T**2 @ kept**2)  # of what is kept, the noise
+        noise.append((left / (np.maximum(mean + more, 0) + smooth) ** 2).mean(axis=1))
+    return effects, noise
 
 
 def _shrunk_sizes(

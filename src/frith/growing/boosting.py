@@ -143,17 +143,18 @@ class SignBoosting:
         floor = _LEAST_CURVATURE * self.n_records / len(signs)
         curvature = np.maximum(curvature, floor)
         steps = signs @ signed
-        values = cell_values(gradient, curvature, variance, signs, None if self.parts else steps)
+        start = None if self.parts else steps
+        values, noise = cell_values(gradient, curvature, variance, signs, start)
         fixed = np.round(values * POINT).astype(np.int32)
         self._push(made, fixed)
-        self._keep(made, steps + fixed / POINT, 4 * curvature, 16 * variance)
+        self._keep(made, steps + fixed / POINT, noise)
 
     def _guess_cells(self, tree: ObliviousTree, signed: Floats) -> None:
-        """Without sums the steps alone predict; supports are equal, and as uncertain as large."""
-        support = np.full(len(tree.leaves), self.n_records / len(tree.leaves))
-        self._keep(tree.trees(), tree.signs @ signed, support, float(support[0] ** 2))
+        """Without sums the steps alone predict; noise may have chosen each, so all may be wrong."""
+        noise = np.full(len(tree.leaves), float(signed @ signed))
+        self._keep(tree.trees(), tree.signs @ signed, noise)
 
-    def _keep(self, tree: Trees, scores: Floats, support: Floats, variance: float) -> None:
-        """The log-odds of the second label, as scores of both; each has half of the support."""
+    def _keep(self, tree: Trees, scores: Floats, variance: Floats) -> None:
+        """The log-odds of the second label, as scores of both: half of it each, with opposite signs."""
         both = np.column_stack([-scores / 2, scores / 2])
-        self.parts.append(Part(tree, both, support, variance / 4))
+        self.parts.append(Part(tree, both, variance / 4))

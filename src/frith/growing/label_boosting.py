@@ -9,6 +9,7 @@ for each block:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -83,43 +84,45 @@ class VectorBoosting:
     def _count_cells(self, tree: ObliviousTree, signed: Floats, share: Fraction) -> None:
         steps = tree.signs @ signed
         value = self._by_gradients if self.parts else self._by_counts
-        values, support, variance = value(tree, steps, share)
+        values, noise = value(tree, steps, share)
         made = tree.trees()
-        self.parts.append(Part(made, steps + self._push(made, values), support, variance))
+        self.parts.append(Part(made, steps + self._push(made, values), noise))
 
     def _by_counts(
         self, tree: ObliviousTree, steps: Floats, share: Fraction
-    ) -> tuple[Floats, Floats, float]:
+    ) -> tuple[Floats, Floats]:
         """In the first block all records of a cell have one score, so label counts suffice."""
         counts = self.curator.noisy_counts(
             LeafCounts(tree.trees(), self.layout.domain), share, "labels in the first tree"
         )
         size = np.maximum(counts.values.sum(axis=1), self._least(tree))
         shares = softmax(steps, axis=1)
-        values = np.zeros_like(steps)
-        for k, p in enumerate(shares.T):
-            values[:, k] = cell_values(
+        return _side_by_side(
+            cell_values(
                 counts.values[:, k] - size * p, size * p * (1 - p), counts.variance, tree.signs,
                 logit(p),
-            )  # fmt: skip
-        return values, size.astype(np.float64), counts.variance
+            )
+            for k, p in enumerate(shares.T)
+        )  # fmt: skip
 
     def _by_gradients(
         self, tree: ObliviousTree, steps: Floats, share: Fraction
-    ) -> tuple[Floats, Floats, float]:
+    ) -> tuple[Floats, Floats]:
         kernel = LabelCells(tree.trees(), self.column, self.layout.domain)
         sums = self.curator.noisy_counts(kernel, share, f"gradients of tree {len(self.parts) + 1}")
         gradient, curvature = np.moveaxis(2 * sums.values / UNIT, 2, 0)
         variance, n_labels = 4 * sums.variance / UNIT**2, steps.shape[1]
         curvature = np.maximum(curvature, self._least(tree) * (1 - 1 / n_labels) / n_labels)
-        values = np.column_stack(
-            [
-                cell_values(gradient[:, k], curvature[:, k], variance, tree.signs)
-                for k in range(n_labels)
-            ]
+        return _side_by_side(
+            cell_values(gradient[:, k], curvature[:, k], variance, tree.signs)
+            for k in range(n_labels)
         )
-        undecided = curvature.sum(axis=1) / (1 - 1 / n_labels)
-        return values, undecided, variance
 
     def _least(self, tree: ObliviousTree) -> float:
         return _LEAST_SHARE * self.n_records / len(tree.leaves)
+
+
+def _side_by_side(labels: Iterable[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """The values of all labels as columns, and the mean of their noise."""
+    values, noise = zip(*labels, strict=True)
+    return np.column_stack(values), np.mean(noise, axis=0)

@@ -1,37 +1,35 @@
-"""Trees that multiply: what each leaf adds to every label's score, and the forest they make."""
+"""Trees whose scores add up: what each leaf adds to every label's score, and the forest they make."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
 
 from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest import Forest
-from frith.forest.trees import Trees, sum_up
+from frith.forest.kinds import scores_of_leaves
+from frith.forest.trees import Trees
 from frith.growing.builder import join_trees
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A tree, what each of its leaves adds to every label's score, and the records behind it.
+    """A tree, what each of its leaves adds to every label's score, and the noise on that.
 
-    `variance` is that of the noise on each label count.
+    `variance` is that of the noise on each score of a leaf.
     """
 
     tree: Trees
     scores: Floats
-    support: Floats
-    variance: float
+    variance: Floats
 
 
 def forest_of_parts(curator: CuratorLike, parts: list[Part]) -> Forest:
-    """The forest of all parts; a leaf holds the label shares of its own scores."""
+    """The forest of all parts, whose values are scores."""
     domain, trees = curator.domain, join_trees([part.tree for part in parts])
-    leaves = np.concatenate([softmax(p.scores, axis=1) * p.support[:, None] for p in parts])
-    noise = np.concatenate([np.full(len(p.support), p.variance) for p in parts])
-    values = sum_up(trees, leaves, domain)
-    variance = sum_up(trees, noise[:, None], domain)[:, 0]
+    scores = np.concatenate([part.scores for part in parts])
+    noise = np.concatenate([part.variance for part in parts])
+    values, variance = scores_of_leaves(trees, domain, scores, noise)
     return Forest(domain, trees, values, curator.guarantee, variance, vote="product")

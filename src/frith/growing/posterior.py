@@ -26,15 +26,18 @@ def cell_values(
     variance: float,
     signs: NDArray[np.int64],
     start: Floats | None = None,
-) -> Floats:
+) -> tuple[Floats, Floats]:
     """The posterior mean of each cell's log-odds, given noisy sums of y - p and p (1 - p).
+
+    And the variance that the noise on the sums of y - p gives it.
 
     `start` is the score of each cell where all its records have the same: then the likelihood is
     known and refitted by damped Newton steps; else it is taken to second order.
     """
     prior = _averaged_prior(gradient, curvature, variance, signs)
     if start is None:
-        return np.clip(_mean(prior, gradient, curvature, variance), -_LARGEST, _LARGEST)
+        slope = _slope(prior, curvature, variance)
+        return np.clip(slope @ gradient, -_LARGEST, _LARGEST), variance * (slope**2).sum(axis=1)
     p = expit(start)
     size = curvature / (p * (1 - p))
     positive = gradient + size * p
@@ -42,9 +45,10 @@ def cell_values(
     for _ in range(_NEWTON_STEPS):
         p = expit(start + values)
         here = size * p * (1 - p) + 1e-3
-        mean = _mean(prior, positive - size * p + here * values, here, variance)
+        slope = _slope(prior, here, variance)
+        mean = slope @ (positive - size * p + here * values)
         values = (values + np.clip(mean, -_LARGEST, _LARGEST)) / 2
-    return values
+    return values, variance * (slope**2).sum(axis=1)
 
 
 def _averaged_prior(
@@ -73,6 +77,7 @@ def _spread(prior: Floats, curvature: Floats, variance: float) -> Floats:
     return curvature[:, None] * prior * curvature + np.diag(variance + curvature)
 
 
-def _mean(prior: Floats, gradient: Floats, curvature: Floats, variance: float) -> Floats:
-    solved = np.linalg.solve(_spread(prior, curvature, variance), gradient)
-    return np.asarray(prior @ (curvature * solved))
+def _slope(prior: Floats, curvature: Floats, variance: float) -> Floats:
+    """How the posterior mean of each cell follows the gradient of each."""
+    spread = _spread(prior, curvature, variance)
+    return np.asarray(np.linalg.solve(spread, curvature[:, None] * prior).T)  # both are symmetric

@@ -17,7 +17,9 @@ from frith.growing.builder import keep_nodes
 def collapse(forest: Forest, live: NDArray[np.bool_]) -> Forest:
     """The forest with every inner node that is not `live` made a leaf, and what lay below it gone."""
     pruned, kept = cut_back(forest.trees, live, forest.domain)
-    return replace(forest, trees=pruned, values=forest.values[kept], variance=forest.variance[kept])
+    values, variance = forest.values[kept], forest.variance[kept]
+    candidates = max(forest.candidates, forest.trees.n_nodes)
+    return replace(forest, trees=pruned, values=values, variance=variance, candidates=candidates)
 
 
 def cut_back(

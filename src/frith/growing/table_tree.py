@@ -34,6 +34,7 @@ class TableTree:
     min_support: float | None
     counts: dict[int, Floats] = field(default_factory=dict)
     variance: dict[int, float] = field(default_factory=dict)
+    candidates: int = 1
 
     def grow(self, shares: list[Fraction]) -> Forest:
         """One level of tables for each share. Every stop is decided on noisy counts."""
@@ -49,6 +50,7 @@ class TableTree:
             )
             if number == 1:
                 self._count_root(tables.values[0], level.asks[0], tables.variance)
+            self.candidates += int(np.sum(level.asks * self._children))
             scores = self.score(tables.values, level.layout)
             best = first_best(np.where(allowed, scores, -np.inf))
             open_nodes = [
@@ -61,6 +63,17 @@ class TableTree:
             ]
             open_nodes = [n for n in open_nodes if self.grower.allowed(n).any()]
         return self._forest()
+
+    @property
+    def _children(self) -> NDArray[np.int64]:
+        """How many children the tables of each attribute count: the best of them become nodes."""
+        layout, attributes = self.grower.layout, self.grower.domain.attributes
+        return np.array(
+            [
+                2 * len(layout.cuts[a]) if layout.is_numeric(a) else x.size
+                for a, x in enumerate(attributes)
+            ]
+        )
 
     def _worth_splitting(self, node: int) -> bool:
         """ID3's first two conditions, on noisy counts: not empty, and of more than one label."""
@@ -103,6 +116,7 @@ class TableTree:
             self.curator.guarantee,
             np.array([self.variance[n] for n in nodes]),
             vote="shares",
+            candidates=self.candidates,
         )
 
 

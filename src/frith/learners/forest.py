@@ -94,10 +94,9 @@ class ForestClassifier(PrivateForestClassifier):
 
     Notes
     -----
-    A node's counts are what its tree alone says: label shares times a support. In boosted trees the
-    support counts each record by how undecided earlier trees left it (4 p (1 - p): 1 if undecided,
-    0 if sure). It is not measured where the budget is too small for cells, and then as large as
-    its error.
+    Values of nodes are scores: what a tree adds to the log-odds of every label. They are the model's
+    opinion, and no record was counted for them. A leaf's noise is that of the released sums behind
+    it; where the budget is too small for sums, it is as large as the steps that noise may have chosen.
 
     Examples
     --------

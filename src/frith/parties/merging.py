@@ -86,7 +86,8 @@ def join(forests: Mapping[str, Forest]) -> Forest:
     trees = join_trees([_translated(f, domain) for f in forests.values()])
     values = np.concatenate([f.values for f in forests.values()])
     variance = np.concatenate([f.variance for f in forests.values()])
-    return Forest(domain, trees, values, guarantee, variance, one.vote)
+    candidates = sum(max(f.candidates, f.trees.n_nodes) for f in forests.values())
+    return Forest(domain, trees, values, guarantee, variance, one.vote, candidates)
 
 
 def add_up(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -37,14 +37,13 @@ def onnx_model(forest: VotingTrees) -> ModelProto:
     vote = _most_confident if forest.vote == "confident" else _added
     weights = vote(graph, forest, leaves, rows)
     if forest.vote == "product":
-        lowest = graph.op("ReduceMin", weights, axes=[1], keepdims=1)
-        product = graph.op("Exp", graph.op("Sub", weights, _highest(graph, weights)))
-        weights = graph.op("Where", graph.op("Less", lowest, np.float64(0)), product, weights)
+        weights = graph.op("Exp", graph.op("Sub", weights, _highest(graph, weights)))
     _decide(graph, forest, weights)
     facts = {
         "frith.guarantee": json.dumps(forest.guarantee.to_json()),
         "frith.domain.domain": forest.domain.fingerprint,
         "frith.vote": forest.vote,
+        "frith.kind": forest.kind.value,
         "frith.inputs": json.dumps(names),
         "frith.labels": json.dumps(forest.domain.label.values),
     }

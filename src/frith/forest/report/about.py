@@ -7,13 +7,12 @@ from frith.forest.forest import Forest
 from frith.forest.kinds import ValueKind
 from frith.forest.markup import Html, join, table, tag
 from frith.forest.report.facts import (
-    FACTS,
     NOT_THE_SAME,
-    OPINIONS,
     domain_rows,
     domain_words,
     facts_of,
     recipe,
+    reliance,
     spent_rows,
 )
 from frith.forest.svg import to_svg
@@ -23,7 +22,7 @@ def origin_section(forest: Forest) -> Html:
     """Where it comes from, what it cost, and which of its numbers to rely on."""
     rows = [*facts_of(forest), *spent_rows(forest)]
     pairs = (part for name, value in rows for part in (tag("dt", name), tag("dd", value)))
-    words = [tag("p", text, class_="dim") for text in (FACTS, OPINIONS)]
+    words = [tag("p", text, class_="dim") for text in reliance(forest)]
     return join([tag("h2", "Where it comes from"), tag("dl", *pairs), *words])
 
 

@@ -12,13 +12,12 @@ import numpy as np
 from frith.forest.forest import Forest
 from frith.forest.kinds import ValueKind
 from frith.forest.report.facts import (
-    FACTS,
     NOT_THE_SAME,
-    OPINIONS,
     domain_rows,
     domain_words,
     facts_of,
     recipe,
+    reliance,
     spent_rows,
     title_of,
 )
@@ -51,7 +50,7 @@ def make_card(forest: Forest, data: Any = None) -> str:
     parts.append(_table(("column", "role", "values"), domain_rows(forest.domain)))
     parts.append("## How good it is\n\n" + _tested(forest, data))
     parts += _effects(forest)
-    parts.append(f"## What to rely on\n\n- {FACTS}\n- {OPINIONS}")
+    parts.append("## What to rely on\n\n" + "\n".join(f"- {text}" for text in reliance(forest)))
     if code := recipe(forest):
         parts.append(f"## Make another\n\n```python\n{code}```\n\n{NOT_THE_SAME}")
     return "\n\n".join(parts) + "\n"

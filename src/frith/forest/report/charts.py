@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from frith.forest.importance import importance_words
 from frith.forest.markup import Html, join, tag
 from frith.forest.report.trial import Bin
 from frith.privacy.guarantee import AnsweredQuestion
@@ -60,13 +61,13 @@ def calibration(bins: Sequence[Bin]) -> Html:
 
 
 def bars(rows: Sequence[tuple[str, float, float]]) -> Html:
-    """Shares between 0 and 1 with their standard errors."""
+    """Importances between 0 and 1 with their standard errors."""
     shown = []
     for name, share, error in rows:
         low, high = max(0.0, share - error), min(1.0, share + error)
         marks = [_band(0, 1, "empty"), _band(0, share, "spent")]
         marks += [_line((f"{low:.2%}", "50%"), (f"{high:.2%}", "50%"), "error")] if error else []
-        shown.append(_row(name, marks, f"{share:.0%} ± {error:.0%}"))
+        shown.append(_row(name, marks, importance_words(share, error)))
     return tag("div", join(shown), class_="bars")
 
 

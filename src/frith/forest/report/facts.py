@@ -7,6 +7,7 @@ import json
 
 from frith.domain import Attribute, Domain, Numeric, spelling
 from frith.forest.forest import Forest
+from frith.forest.kinds import ValueKind
 from frith.forest.nodes import printable
 from frith.forest.voting import VotingTrees
 from frith.privacy.exact import show
@@ -16,12 +17,15 @@ from frith.privacy.promise import amounts
 Rows = list[tuple[str, str]]
 _VALUES = 6  # of an attribute, by name
 
-FACTS = (
+_FACTS = (
     "Facts: the guarantee, what was asked and at what cost, and numbers that were counted, whose intervals "
     "hold the training table's value as often as they say."
 )
-OPINIONS = (
-    "The model's opinion: scores, effects, contributions, importances and predictions. They are what this "
+_OF_COUNTS = (
+    "Importances and predictions are what the forest makes of noisy counts; they were not counted."
+)
+_OF_SCORES = (
+    "The model's opinion: scores, effects, contributions, importances and predictions. They are what the "
     "forest makes of noisy answers; nothing in the table need be like them."
 )
 NOT_THE_SAME = (
@@ -38,6 +42,11 @@ def fingerprint(forest: Forest) -> str:
 
 def title_of(forest: Forest) -> str:
     return f"A forest that predicts {forest.domain.label.name}"
+
+
+def reliance(forest: Forest) -> tuple[str, str]:
+    """Which numbers are facts, and which are not."""
+    return _FACTS, _OF_SCORES if forest.kind is ValueKind.SCORES else _OF_COUNTS
 
 
 def facts_of(forest: Forest) -> Rows:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
+from frith.forest.kinds import ValueKind
 from frith.forest.markup import Html, join, page, table, tag
-from frith.forest.nodes import percent, plus_minus, printable
+from frith.forest.nodes import printable
 from frith.forest.report.about import (
     domain_section,
     effects_section,
@@ -19,15 +20,12 @@ from frith.forest.report.about import (
 from frith.forest.report.charts import bars, calibration, waterfall
 from frith.forest.report.facts import title_of
 from frith.forest.report.trial import Trial, label_names, score_words, try_forest
+from frith.forest.rules import RuleList
 from frith.privacy.promise import amounts, promise
 
 _RULES, _TREES, _ATTRIBUTES = 25, 3, 30
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _CLEAR = 2.0  # standard errors of noise from which a leaf's support is clear
-_TOGETHER = (
-    " A rule describes its own tree only. A prediction multiplies the label shares of all trees, each "
-    "correcting the others, so it may be more certain than any single rule, or differ from it."
-)
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2a22; --dim: #64706a; --paper: #fffefa; --card: #f4f3ee;
@@ -64,8 +62,8 @@ dd { margin: 0; overflow-wrap: anywhere; } pre { overflow-x: auto; background: v
   .rules thead { display: none; } .rules tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .5rem 0;
     border-bottom: 1px solid var(--line); } .rules td { border: 0; padding: 0; font-size: .9rem; }
   .rules td:first-child { flex-basis: 100%; } .rules td:nth-child(2)::before { content: "then "; }
-  .rules td:nth-child(4)::before { content: "support "; } .picture svg { min-width: 40rem; }
-  .panels .picture svg { min-width: 0; } dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
+  .picture svg { min-width: 40rem; } .panels .picture svg { min-width: 0; }
+  dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
 @media print { body { max-width: none; } h2 { break-after: avoid; } }
 """
 
@@ -153,33 +151,34 @@ def _importances(forest: Forest) -> Html:
         (str(n), float(r.importance), float(r.standard_error))
         for n, r in frame[:_ATTRIBUTES].iterrows()
     ]
+    gain = "movement of the odds" if forest.kind is ValueKind.SCORES else "gain in purity"
     words = (
-        "How much of the gain in purity comes from splits on it, ± the standard error of the noise."
+        f"How much of the {gain} comes from splits on it, ± the standard error of the noise. "
+        "Attributes that no tree asks are not listed."
     )
     return join([tag("h2", "Which attributes tell"), tag("figure", bars(rows)),
                  tag("p", words, class_="dim")])  # fmt: skip
 
 
 def _rules(forest: Forest) -> Html:
-    rows = [
-        (
-            rule.text,
-            printable(str(rule.label)),
-            f"{percent(rule.confidence)} ± {percent(rule.confidence_error)}",
-            plus_minus(rule.support, rule.support_error),
+    lists = [("Rules", forest.rules())]
+    if forest.kind is ValueKind.SCORES:
+        lists = [("How its trees move the odds", forest.rules())]
+        lists[:0] = (
+            [("Rules that were counted", forest.measured.rules())] if forest.measured else []
         )
-        for rule in forest.rules()[:_RULES]
+    return join([part for title, rules in lists for part in _list(forest, title, rules)])
+
+
+def _list(forest: Forest, title: str, rules: RuleList) -> list[Html]:
+    rows = [(rule.text, printable(str(rule.label)), *rule.cells) for rule in rules[:_RULES]]
+    head = ("if", f"then {forest.domain.label.name}", *rules.headings)
+    words = f"The clearest first. {rules.note}"
+    return [
+        tag("h2", title),
+        tag("p", words, class_="dim"),
+        tag("div", table(head, rows, (2, 3)), class_="rules"),
     ]
-    head = ("if", f"then {forest.domain.label.name}", "confidence", "support")
-    words = "The clearest first; ± is the standard error of the noise, which is public."
-    words += _TOGETHER if forest.vote == "product" and forest.trees.n_trees > 1 else ""
-    return join(
-        [
-            tag("h2", "Rules"),
-            tag("p", words, class_="dim"),
-            tag("div", table(head, rows, (2, 3)), class_="rules"),
-        ]
-    )
 
 
 def _pictures(forest: Forest) -> Html:
@@ -193,7 +192,7 @@ def _elsewhere(forest: Forest) -> Html:
     """What noise there would have been at other epsilons, from the released counts alone."""
     claim, leaves = forest.guarantee, forest.trees.leaves
     noise = float(np.sqrt(np.median(forest.variance[leaves])))
-    if not claim.holds or not noise:
+    if not claim.holds or not noise or forest.kind is ValueKind.SCORES:
         return Html("")
     support = forest.values[leaves].sum(axis=1)
     error = np.sqrt(forest.variance[leaves] * forest.domain.n_labels)

@@ -12,7 +12,8 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from frith.forest.nodes import percent, plus_minus
+from frith.forest.importance import importance_words
+from frith.forest.nodes import percent
 from frith.privacy.promise import promise
 from frith.server.auth.sessions import SignedIn
 from frith.server.web import charts, texts
@@ -67,7 +68,7 @@ def _make_environment() -> Environment:
         "sentence": texts.sentence,
     }
     made.globals |= {"static": static, "charts": charts, "texts": texts}
-    made.globals |= {"percent": percent, "plus_minus": plus_minus, "promise": promise}
+    made.globals |= {"percent": percent, "importance_words": importance_words, "promise": promise}
     return made
 
 
