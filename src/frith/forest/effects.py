@@ -51,8 +51,8 @@ class Effect:
 
     @functools.cached_property
     def strength(self) -> float:
-        """The most that the attribute moves any score, from its lowest to its highest value."""
-        return float(np.ptp(self.values, axis=0).max())
+        """How far the attribute moves a score: the root of its mean square, of the score moved most."""
+        return float(np.sqrt(self.pieces.weights @ self.values**2).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,9 @@ class PairEffect:
 
     @functools.cached_property
     def strength(self) -> float:
-        """The most that the pair moves any score, from its lowest to its highest cell."""
-        return float(np.ptp(self.values, axis=(0, 1)).max())
+        """How far the pair moves a score: the root of its mean square, of the score moved most."""
+        a, b = (pieces.weights for pieces in self.pieces)
+        return float(np.sqrt(np.einsum("i,j,ijk->k", a, b, self.values**2)).max())
 
 
 class Effects:
