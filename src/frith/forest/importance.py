@@ -17,9 +17,10 @@ def importances(forest: VotingTrees, *, errors: bool = False) -> Any:
     """How much each attribute's splits tell, as shares of their sum; see `Forest.importances`."""
     import pandas as pd
 
-    nodes = Nodes(forest)
-    split_gains = _moves if nodes.kind is ValueKind.SCORES else _decreases
-    gain, variance = _by_attribute(nodes, *split_gains(nodes))
+    nodes, count = Nodes(forest), len(forest.domain.attributes)
+    inner = np.flatnonzero(forest.trees.attribute >= 0)
+    place = forest.trees.attribute[inner]
+    gain, variance = (_sum(place, each[inner], count) for each in gains_of_splits(nodes))
     # Noise can make an attribute's splits look worse than none, which says as much as no gain.
     total = np.maximum(gain, 0).sum() or 1.0
     shares = np.maximum(gain, 0) / total
@@ -30,6 +31,15 @@ def importances(forest: VotingTrees, *, errors: bool = False) -> Any:
         return series
     error = np.minimum(np.sqrt(variance[asked]) / total, 1)
     return series.to_frame().assign(standard_error=error, is_clear=series.to_numpy() > error)
+
+
+def gains_of_splits(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the split at each node gains, and its variance; every tree weighs as much as any other."""
+    is_scores = nodes.kind is ValueKind.SCORES
+    gain, variance = (_moves if is_scores else _decreases)(nodes)
+    whole = _leaves_below(nodes) if is_scores else nodes.totals
+    size = np.maximum(whole[nodes.forest.trees.roots], 1e-100)[nodes.tree]
+    return gain / size, variance / size**2
 
 
 def importance_words(importance: float, error: float) -> str:
@@ -95,18 +105,6 @@ def _decreases(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     noise = _sum(above, weight**2 * spread[children], len(size))
     counted = np.where(below > 0, size, 0.0)
     return counted * (gini - average), counted**2 * (spread + noise)
-
-
-def _by_attribute(
-    nodes: Nodes, gain: NDArray[np.float64], variance: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums over the splits on each attribute, every tree counting as much as any other."""
-    trees, count = nodes.forest.trees, len(nodes.forest.domain.attributes)
-    inner = np.flatnonzero((trees.attribute >= 0) & (nodes.tree >= 0))
-    asked = trees.attribute[inner]
-    whole = nodes.totals if nodes.kind is ValueKind.COUNTS else _leaves_below(nodes)
-    size = np.maximum(whole[trees.roots], 1e-100)[nodes.tree[inner]]
-    return _sum(asked, gain[inner] / size, count), _sum(asked, variance[inner] / size**2, count)
 
 
 def _sum(place: NDArray[Any], values: NDArray[np.float64], length: int) -> NDArray[np.float64]:

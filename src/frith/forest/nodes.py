@@ -211,9 +211,9 @@ HEADINGS = {ValueKind.COUNTS: ("confidence", "support"), ValueKind.SCORES: ("odd
 
 
 def share_words(rule: Rule) -> str:
-    """A share and its interval; without noise the share alone."""
-    low, high = rule.confidence_low, rule.confidence_high
-    span = f" [{percent(low)} to {percent(high)}]" if rule.support_margin else ""
+    """A share and its interval, rounded outwards; without noise the share alone."""
+    low, high = (100 * rule.confidence_low, 100 * rule.confidence_high)
+    span = f" [{math.floor(low)}% to {math.ceil(high)}%]" if rule.support_margin else ""
     return f"{percent(rule.confidence)}{span}"
 
 
@@ -222,8 +222,9 @@ def percent(share: float) -> str:
 
 
 def plus_minus(support: float, margin: float) -> str:
-    """A number of records and its margin, in whole records."""
-    noise = f" ± {math.ceil(margin):,}" if margin else ""
+    """A number of records and its margin, in whole records, rounded outwards."""
+    off = abs(support - round(support))
+    noise = f" ± {math.ceil(margin + off):,}" if margin else ""
     return f"{round(support):,}{noise}"
 
 

@@ -65,6 +65,8 @@ class VotingTrees:
         if self.vote not in VOTES:
             raise FormatError(f"a forest's vote is one of {', '.join(VOTES)}")
         rules = self.measured
+        if rules is not None and rules.guarantee != self.guarantee:  # it covers both
+            object.__setattr__(self, "measured", replace(rules, guarantee=self.guarantee))
         if rules and (
             rules.kind != ValueKind.COUNTS or rules.domain != self.domain or rules.measured
         ):

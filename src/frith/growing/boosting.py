@@ -84,6 +84,7 @@ class SignBoosting:
     layout: Layout
     n_records: int
     parts: list[Part] = field(default_factory=list)
+    kept: Fraction = Fraction(0)  # the share of the budget that is for something else
 
     def __post_init__(self) -> None:
         start = ask_once(self.layout.domain, BinarySplit())
@@ -95,7 +96,7 @@ class SignBoosting:
     def learn(self, room: float) -> list[Part]:
         """Make as many steps as `room` allows; where it is small, a few steps without cells."""
         steps, size, has_cells = plan(room)
-        whole = self.curator.remaining_share
+        whole = self.curator.remaining_share - self.kept
         for_choices = whole * (CHOICES if has_cells else 1)
         eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
         for block in blocks:

@@ -41,6 +41,7 @@ class VectorBoosting:
     layout: Layout
     n_records: int
     parts: list[Part] = field(default_factory=list)
+    kept: Fraction = Fraction(0)  # the share of the budget that is for something else
 
     def __post_init__(self) -> None:
         domain = self.layout.domain
@@ -52,7 +53,7 @@ class VectorBoosting:
             self._push(part.tree, part.scores)
 
     def learn(self, steps: int, size: float) -> list[Part]:
-        whole = self.curator.remaining_share
+        whole = self.curator.remaining_share - self.kept
         eta, shares = size / np.sqrt(steps), iter(step_shares(steps))
         blocks = blocks_of(steps, 3 if self.has_start else _FIRST_BLOCK)
         number = 0

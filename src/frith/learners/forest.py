@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
 from frith.engines import Engine
@@ -16,9 +17,12 @@ from frith.growing.additive import AdditiveTables
 from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, SignBoosting, plan
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.parts import Part, forest_of_parts
+from frith.growing.rule_tree import rule_tree
+from frith.kernels import LeafCounts
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
+from frith.learners.public_trees import forest_of_leaves
 from frith.privacy.budget import Budget
 
 _ROOM_FOR_TEMPERATURE = 80
@@ -53,6 +57,10 @@ class ForestClassifier(PrivateForestClassifier):
     size_share : float, str or Fraction, default=0.02
         The share of the budget for a noisy number of records. Spent only if the domain does not
         declare that number.
+    rules_share : float, str or Fraction, default=0
+        The share of the budget for counting the labels of a few readable rules, in
+        `forest_.measured`: their confidence and support are facts with intervals, where the forest's
+        own scores are opinions. 0 counts none; `measure_rules` can do so later.
     ledger : str, Path or None, default=None
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
@@ -88,6 +96,8 @@ class ForestClassifier(PrivateForestClassifier):
     *Tables.* Attributes are chosen one after another by a monotone score of range 1. A record is in
     one cell of each of the m tables: L1 = squared L2 = m (`kernels.SplitCounts`). The temperature is
     a private choice by the number of correct records, a monotone score of range 1.
+    *Rules* are the leaves of one tree that is read off the forest. A record is in one of them and has
+    one label, so their counts have L1 and squared L2 sensitivity 1 (`kernels.LeafCounts`).
 
     Everything else (values, shrinkage, the forest, its rules) reads releases and public facts.
     For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
@@ -117,6 +127,7 @@ class ForestClassifier(PrivateForestClassifier):
         epsilon: Any = 1.0,
         delta: Any = 0,
         size_share: Any = 0.02,
+        rules_share: Any = 0,
         ledger: Any = None,
         n_jobs: int | None = None,
     ):
@@ -124,14 +135,49 @@ class ForestClassifier(PrivateForestClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.size_share = size_share
+        self.rules_share = rules_share
         self.ledger = ledger
         self.n_jobs = n_jobs
 
     def learn(self, curator: CuratorLike) -> Forest:
-        n = curator.records(share("size_share", self.size_share))
+        for_size, for_rules = share("size_share", self.size_share), self._for_rules()
+        if for_size + for_rules >= 1:
+            raise ValueError("size_share and rules_share leave nothing of the budget; lower one")
+        n = curator.records(for_size)
         layout = Layout(curator.domain, mixed_cuts(curator.domain))
-        facts = _Facts(layout, n, curator.budget, curator.records_per_unit)
-        return forest_of_parts(curator, _learn_parts(curator, facts))
+        facts = _Facts(layout, n, curator.budget, curator.records_per_unit, for_rules)
+        forest = forest_of_parts(curator, _learn_parts(curator, facts))
+        return count_rules(curator, forest, for_rules) if for_rules else forest
+
+    def measure_rules(self, X: Any, y: Any = None, *, epsilon: Any) -> Forest:
+        """Count the labels of a few readable rules of the fitted forest, for an epsilon of its own.
+
+        The epsilons of forest and rules add, in the forest's guarantee and in a ledger.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, array or Engine
+            The records to count.
+        y : array-like or None, default=None
+            Their labels; None if the table has the domain's label column.
+        epsilon : int, float, str or Fraction
+            The budget of the counts, read exactly as written.
+
+        Returns
+        -------
+        Forest
+            One tree of counts, also kept as `forest_.measured`: `.rules()` lists what was counted.
+        """
+        check_is_fitted(self)
+        engine, budget = self._open(X, y, reset=False), self._budget(epsilon)
+        curator = super()._open_curator(engine, budget, "measure rules of")
+        counted = count_rules(curator, self.forest_, Fraction(1))
+        guarantee = self.forest_.guarantee.then(curator.guarantee)
+        self._keep(replace(counted, guarantee=guarantee), curator)
+        return self.forest_.measured
+
+    def _for_rules(self) -> Fraction:
+        return share("rules_share", self.rules_share, or_none=True)
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         """Serve a request with a delta by a pure guarantee where Gaussian noise buys nothing.
@@ -143,7 +189,8 @@ class ForestClassifier(PrivateForestClassifier):
         if budget.delta and is_free and domain.records is not None:
             layout = Layout(domain, mixed_cuts(domain))
             records_per_person = 1 if domain.person is None else domain.person.records
-            asked = _Facts(layout, max(1, domain.records), budget, records_per_person)
+            n, kept = max(1, domain.records), self._for_rules()
+            asked = _Facts(layout, n, budget, records_per_person, kept)
             pure = replace(asked, budget=Budget(budget.epsilon))
             budget = budget if asked.buys_more_than(pure) else pure.budget
         return super()._open_curator(engine, budget, act)
@@ -151,16 +198,27 @@ class ForestClassifier(PrivateForestClassifier):
 
 def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
     """Steps for two labels; tables, steps or both for more. Public facts decide which."""
-    layout, n = facts.layout, facts.n_records
+    layout, n, kept = facts.layout, facts.n_records, facts.kept
     if layout.domain.n_labels == 2:
-        return SignBoosting(curator, layout, n).learn(facts.steps())
+        return SignBoosting(curator, layout, n, kept=kept).learn(facts.steps())
     steps, size, share = facts.vector_steps()
     parts: list[Part] = []
     if share < 1:
-        for_tables = curator.remaining_share * (1 - share)
+        for_tables = (curator.remaining_share - kept) * (1 - share)
         has_room = facts.signal / layout.domain.n_labels >= _ROOM_FOR_TEMPERATURE
         parts = AdditiveTables(curator, layout, n).learn(facts.tables(), for_tables, has_room)
-    return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
+    if not steps:
+        return parts
+    return VectorBoosting(curator, layout, n, parts, kept).learn(steps, size)
+
+
+def count_rules(curator: CuratorLike, forest: Forest, for_rules: Fraction) -> Forest:
+    """The forest with the counts of its rules, for a share of the curator's budget."""
+    trees = rule_tree(forest)
+    question = LeafCounts(trees, curator.domain)
+    leaves = curator.noisy_counts(question, for_rules, "labels of rules")
+    measured = forest_of_leaves(curator, trees, leaves, vote="shares")
+    return replace(forest, measured=measured, guarantee=curator.guarantee)
 
 
 @dataclass(frozen=True)
@@ -171,20 +229,26 @@ class _Facts:
     n_records: int
     budget: Budget
     records_per_person: int
+    kept: Fraction = Fraction(0)  # the share of the budget that is for rules
+
+    @property
+    def _part(self) -> float:
+        return float(1 - self.kept)
 
     @property
     def signal(self) -> float:
         """Records times the epsilon that each of them has: about how many a count could lose."""
         if self.budget.is_exact:
             return math.inf
-        return self.n_records * float(self.budget.epsilon) / self.records_per_person
+        return self.n_records * float(self.budget.epsilon) * self._part / self.records_per_person
 
     def steps(self) -> float:
         """How many steps pay: as many as leave each choice the same signal."""
         if self.budget.is_exact or self.budget.unit == "epsilon":
             return math.sqrt(self.signal) / 5
         persons = self.n_records / self.records_per_person
-        return (persons * math.sqrt(5.6 * float(self.budget.total)) / 17.5) ** (2 / 3)
+        rho = float(self.budget.total) * self._part
+        return (persons * math.sqrt(5.6 * rho) / 17.5) ** (2 / 3)
 
     def vector_steps(self) -> tuple[int, float, Fraction]:
         """For more than two labels: how many steps, their size, and their share of the budget.
@@ -219,8 +283,8 @@ class _Facts:
     def table_noise(self) -> float:
         """The standard deviation of the noise on a cell of the tables."""
         if self.budget.unit == "rho":
-            return math.sqrt(self.tables() / (2 * float(self.budget.total)))
-        return math.sqrt(2) * self.tables() / float(self.budget.epsilon)
+            return math.sqrt(self.tables() / (2 * float(self.budget.total) * self._part))
+        return math.sqrt(2) * self.tables() / (float(self.budget.epsilon) * self._part)
 
     def buys_more_than(self, pure: _Facts) -> bool:
         """Whether a budget with a delta buys more than a pure one of the same epsilon."""

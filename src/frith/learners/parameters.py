@@ -16,10 +16,12 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def share(name: str, value: Any) -> Fraction:
-    """A part of a budget, read exactly as written."""
+def share(name: str, value: Any, *, or_none: bool = False) -> Fraction:
+    """A part of a budget, read exactly as written; 0 only if it may be none."""
     part = exact(value)
     if not isinstance(part, Fraction) or not 0 < part < 1:
+        if or_none and part == 0:
+            return Fraction(0)
         raise ValueError(f"{name} must be between 0 and 1, and is {value!r}")
     return part
 
