@@ -49,7 +49,7 @@ def test_forests_are_equal_wherever_they_come_from():
     other = replace(forest, origin=Origin("Nobody"))
     assert forest == other
     assert fingerprint(forest) == fingerprint(other)
-    assert fingerprint(forest) != fingerprint(fitted(epsilon=1).forest_)
+    assert fingerprint(forest) != fingerprint(replace(forest, values=forest.values + 1))
     assert Forest.from_json(replace(forest, origin=None).to_json()).origin is None
 
 
@@ -57,7 +57,7 @@ def test_forests_are_equal_wherever_they_come_from():
     "change",
     [
         {"learner": 1}, {"date": None}, {"parameters": []}, {"parameters": {"a": []}}, {"more": 1},
-        {"receipt": {"id": 1}}, {"receipt": "none"},
+        {"receipts": [{"id": 1}]}, {"receipts": "none"}, {"receipts": None},
     ],
     ids=str,
 )  # fmt: skip
@@ -108,6 +108,19 @@ def test_papers_name_the_account_that_paid_and_its_receipt(make, tmp_path):
     assert model.receipt_.account in said
     assert f"entry {model.receipt_.id}" in said
     assert str(tmp_path) not in said
+
+
+def test_rules_that_are_counted_later_add_a_receipt(tmp_path):
+    path, table = tmp_path / "ledger.db", small_table(300)
+    Ledger.create(path, epsilon=5)
+    model = ForestClassifier(small_domain(records=300), epsilon=1, ledger=path).fit(table)
+    model.measure_rules(table, epsilon="1/2")
+    hashes = [entry.hash for entry in Ledger(path).entries()]
+    assert [r["hash"] for r in model.forest_.origin.receipts] == hashes
+    assert len(hashes) == 2
+    said = words(make_certificate(model.forest_))
+    assert all(h in said for h in hashes)
+    assert "epsilon 1.5" in said
 
 
 @every_paper

@@ -1,4 +1,4 @@
-"""Where a forest comes from: its learner and parameters, the day, the version, and the receipt."""
+"""Where a forest comes from: its learner and parameters, the day, the version, and the receipts."""
 
 from __future__ import annotations
 
@@ -27,29 +27,41 @@ class Origin:
     parameters : what it was given, without domain, epsilon and delta, which the forest states
     version : of frith
     date : the day, in UTC
-    receipt : the ledger's entry: its number, account, unit, amount, time and hash; None without one
+    receipts : the ledger's entries: number, account, unit, amount, time and hash of each
     """
 
     learner: str
     parameters: dict[str, Any] = field(default_factory=dict)
     version: str = __version__
     date: str = ""
-    receipt: dict[str, Any] | None = None
+    receipts: tuple[dict[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, learner: str, parameters: dict[str, Any], receipt: Any = None) -> Origin:
-        """The origin of a forest that is learned now, or that a receipt is about."""
-        said = None if receipt is None else receipt.to_json()
+    def of(
+        cls,
+        learner: str,
+        parameters: dict[str, Any],
+        receipt: Any = None,
+        earlier: Origin | None = None,
+    ) -> Origin:
+        """The origin of a forest that is learned now, or that a receipt is about.
+
+        `earlier` is that of a forest which this one adds to: its receipts count too.
+        """
+        said = [] if receipt is None else [receipt.to_json()]
         day = datetime.datetime.now(datetime.UTC).date().isoformat()
         return cls(
             learner,
             {k: _plain(v) for k, v in sorted(parameters.items()) if k not in _SET_ELSEWHERE},
-            date=day if said is None else str(said["at"])[:10],
-            receipt=said and {name: said[name] for name in _OF_RECEIPT},
+            date=str(said[0]["at"])[:10] if said else day,
+            receipts=(
+                *(earlier.receipts if earlier else ()),
+                *({name: entry[name] for name in _OF_RECEIPT} for entry in said),
+            ),
         )
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"receipts": list(self.receipts)}
 
     @classmethod
     def from_json(cls, data: Any) -> Origin:
@@ -57,17 +69,20 @@ class Origin:
         if not isinstance(data, dict) or data.keys() != {*cls.__slots__}:
             raise FormatError(f"a forest's origin has {', '.join(cls.__slots__)}")
         texts = [data[name] for name in ("learner", "version", "date")]
-        receipt = {} if data["receipt"] is None else data["receipt"]
-        is_plain = all(isinstance(d, dict) for d in (data["parameters"], receipt)) and all(
-            isinstance(v, str | int | float | None)
-            for d in (data["parameters"], receipt)
-            for v in d.values()
-        )
-        if not is_plain or not all(isinstance(text, str) for text in texts):
+        if not all(isinstance(text, str) for text in texts) or not _is_plain(data["parameters"]):
             raise FormatError("a forest's origin holds texts, and plain values by name")
-        if receipt and receipt.keys() != {*_OF_RECEIPT}:
-            raise FormatError(f"the receipt of a forest has {', '.join(_OF_RECEIPT)}")
-        return cls(**data)
+        receipts = data["receipts"]
+        if not isinstance(receipts, list) or not all(
+            _is_plain(receipt) and receipt.keys() == {*_OF_RECEIPT} for receipt in receipts
+        ):
+            raise FormatError(f"a receipt in a forest's origin has {', '.join(_OF_RECEIPT)}")
+        return cls(**data | {"receipts": tuple(receipts)})
+
+
+def _is_plain(data: Any) -> bool:
+    return isinstance(data, dict) and all(
+        isinstance(value, str | int | float | None) for value in data.values()
+    )
 
 
 def _plain(value: Any) -> Any:

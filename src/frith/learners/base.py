@@ -161,7 +161,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _keep(self, forest: Forest, curator: CuratorLike) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
-        origin = Origin.of(type(self).__name__, self.get_params(deep=False), curator.receipt)
+        name, given = type(self).__name__, self.get_params(deep=False)
+        origin = Origin.of(name, given, curator.receipt, forest.origin)
         self._adopt(replace(forest, guarantee=guarantee, origin=origin), curator.receipt)
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 from frith.domain import Attribute, Domain, Numeric, spelling
 from frith.forest.forest import Forest
@@ -127,11 +128,15 @@ def spent_rows(forest: Forest) -> Rows:
         (f"Spent by {share.party}", amounts(share.epsilon, share.delta)) for share in claim.parties
     ]
     rows.append(("Questions asked", f"{len(claim.asked):,}, each charged before a record was read"))
-    receipt = origin and origin.receipt
-    if not receipt:
+    if origin is None or not origin.receipts:
         return [*rows, ("Receipt", "none: it was charged to no ledger that this file knows of")]
+    for receipt in origin.receipts:
+        rows += _receipt_rows(receipt)
+    return rows
+
+
+def _receipt_rows(receipt: dict[str, Any]) -> Rows:
     return [
-        *rows,
         ("Charged to", str(receipt["account"])),
         (
             "Receipt",
