@@ -18,6 +18,7 @@ from frith.datasets import load
 from frith.domain.synthetic import synthetic_table
 from frith.errors import FrithError
 from frith.forest.scores import Scores
+from frith.growing.additive import shrunk_effects
 from frith.learners import BY_NAME
 from frith.parties import join
 from tests.forest.test_export import run as run_onnx
@@ -128,6 +129,13 @@ def test_bands_are_the_noise_of_the_leaves_behind_them():
     for effect, square in zip((*before.mains, *before.pairs), squares, strict=True):
         np.testing.assert_allclose(effect.noise, np.sqrt(square), atol=CLOSE)
         assert effect.noise.max() > 0
+
+
+def test_an_empty_cell_does_not_make_its_band_endless():
+    """The logarithm is steep there, but the smoothing bounds it: noise of 17 moves it by about 1."""
+    table = np.array([[0.0, 1000.0], [1000.0, 0.0]])
+    _, noise = shrunk_effects([table], [False], np.array([0.5, 0.5]), 300.0, 2000)
+    assert 0 < noise[0].max() < 4
 
 
 @examples(15)
