@@ -6,18 +6,22 @@ meets one of them.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.forest.importance import gains_of_splits
+from frith.forest.intervals import LEVEL, deviation, noise_factor
 from frith.forest.nodes import Nodes
 from frith.forest.trees import Trees
 from frith.forest.voting import VotingTrees
 from frith.growing.builder import TreeBuilder
+from frith.privacy.mechanisms import DiscreteLaplace
 
 MAX_RULES = 16
 """The most leaves: few enough to read, and to have records."""
@@ -41,6 +45,13 @@ class _Split:
         else:
             left = np.arange(size) < self.cut
         return [left, ~left]
+
+
+def margin_of_rules(epsilon: Fraction, n_labels: int) -> int:
+    """How far the stated support of rules may be off, if they are counted for this epsilon."""
+    factor = noise_factor((1 - LEVEL) / (2 * MAX_RULES * (n_labels + 1)))
+    noise = deviation(np.array(DiscreteLaplace(epsilon, 1).variance), factor)
+    return math.ceil(factor * math.sqrt(n_labels) * float(noise))
 
 
 def rule_tree(forest: VotingTrees) -> Trees:

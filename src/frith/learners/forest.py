@@ -57,7 +57,7 @@ class ForestClassifier(PrivateForestClassifier):
     size_share : float, str or Fraction, default=0.02
         The share of the budget for a noisy number of records. Spent only if the domain does not
         declare that number.
-    rules_share : float, str or Fraction, default=0
+    rules_share : float, str or Fraction, default=0.0
         The share of the budget for counting the labels of a few readable rules, in
         `forest_.measured`: their confidence and support are facts with intervals, where the forest's
         own scores are opinions. 0 counts none; `measure_rules` can do so later.
@@ -127,7 +127,7 @@ class ForestClassifier(PrivateForestClassifier):
         epsilon: Any = 1.0,
         delta: Any = 0,
         size_share: Any = 0.02,
-        rules_share: Any = 0,
+        rules_share: Any = 0.0,
         ledger: Any = None,
         n_jobs: int | None = None,
     ):
@@ -174,7 +174,9 @@ class ForestClassifier(PrivateForestClassifier):
         counted = count_rules(curator, self.forest_, Fraction(1))
         guarantee = self.forest_.guarantee.then(curator.guarantee)
         self._keep(replace(counted, guarantee=guarantee), curator)
-        return self.forest_.measured
+        rules = self.forest_.measured
+        assert rules is not None
+        return rules
 
     def _for_rules(self) -> Fraction:
         return share("rules_share", self.rules_share, or_none=True)

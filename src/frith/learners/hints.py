@@ -29,6 +29,7 @@ HINTS = {
     "queries": 'What is asked: private choices of splits ("exponential") or noisy tables of every '
     'attribute ("counts").',
     "random_state": "Seeds the public shapes of the trees; noise has no seed.",
+    "rules_share": "The share of the budget for counting a few readable rules; 0 counts none.",
     "size_share": "The share of the budget for a noisy number of records, if none is declared.",
     "split_share": "The share of the budget for choosing splits; the leaves get the rest.",
 }

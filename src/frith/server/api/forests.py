@@ -44,8 +44,9 @@ def get_forest(forest: str, caller: Called) -> d.ForestResponse:
 def get_rules(
     forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> dict[str, Any]:
-    """The forest's clearest rules, with their noise."""
-    return _find(forest, caller).forest().rules()[:top].to_json()
+    """The forest's clearest rules, with their noise: those that were counted, if any were."""
+    found = _find(forest, caller).forest()
+    return (found.measured or found).rules()[:top].to_json()
 
 
 @router.get("/forests/{forest}/importances", dependencies=HEAVY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -13,6 +14,7 @@ from frith.client.kinds import ProblemCode
 from frith.curator.confusion import Score
 from frith.forest import Forest
 from frith.forest.report.facts import NOT_THE_SAME, facts_of, recipe, spent_rows
+from frith.growing.rule_tree import margin_of_rules
 from frith.privacy.budget import Budget
 from frith.server.auth.caller import HEAVY
 from frith.server.budget import tables
@@ -72,7 +74,8 @@ def download_onnx(forest: str, page: Page) -> Response:
 
 @router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, page: Page) -> Response:
-    rules = find(page, forest).forest().rules()[:_MAX_RULES]
+    found = find(page, forest).forest()
+    rules = (found.measured or found).rules()[:_MAX_RULES]
     text = rules.to_frame().to_csv(index=False)
     return download(Response(text, media_type="text/csv"), f"{forest}-rules.csv")
 
@@ -143,6 +146,8 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
         "forest": forest,
         "tree": tree,
         "label": label,
+        "counted": forest.measured.rules() if forest.measured else None,
+        "rules_margin": margin_of_rules(Fraction(1, 5), len(labels)),
         "n_rules": len(rules),
         "rules": rules[:n_rules],
         "importances": list(important.itertuples()),

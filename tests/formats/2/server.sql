@@ -1,0 +1,181 @@
+BEGIN TRANSACTION;
+CREATE TABLE account (
+	name TEXT NOT NULL, 
+	epsilon TEXT NOT NULL, 
+	delta TEXT NOT NULL, 
+	unit TEXT NOT NULL, 
+	total TEXT NOT NULL, neighbors TEXT, 
+	PRIMARY KEY (name)
+);
+INSERT INTO "account" VALUES('table-0','4','0','epsilon','4','one record added or removed');
+INSERT INTO "account" VALUES('table-0/analyst-0','4','0','epsilon','4','one record added or removed');
+CREATE TABLE batch (
+	"table" TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	source TEXT NOT NULL, 
+	disjoint BOOLEAN NOT NULL, 
+	created TEXT NOT NULL, 
+	PRIMARY KEY ("table", name), 
+	FOREIGN KEY("table") REFERENCES registered_table (name)
+);
+INSERT INTO "batch" VALUES('table-0','later','/tmp/tmp8s7315j_/later.parquet',1,'2026-11-16T15:26:54.710+00:00');
+CREATE TABLE browser_session (
+	hash TEXT NOT NULL, 
+	token TEXT NOT NULL, 
+	csrf TEXT NOT NULL, 
+	expires TEXT NOT NULL, 
+	PRIMARY KEY (hash), 
+	FOREIGN KEY(token) REFERENCES token (id)
+);
+CREATE TABLE entry (
+	id BIGINT NOT NULL, 
+	account TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
+	request TEXT, 
+	amount TEXT NOT NULL, 
+	spent TEXT NOT NULL, 
+	held TEXT NOT NULL, 
+	purpose TEXT NOT NULL, 
+	at TEXT NOT NULL, 
+	salt TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	PRIMARY KEY (id), 
+	CONSTRAINT one_entry_a_step UNIQUE (account, request, kind), 
+	FOREIGN KEY(account) REFERENCES account (name)
+);
+INSERT INTO "entry" VALUES(1,'table-0','budget',NULL,'4','0','0','opened with epsilon=4.0; neighbors: one record added or removed','2026-11-16T15:26:54+00:00','35c8428cb3980cffb8facea58b7187ea','f8839ee37b802b18b559432211b1a427b503bbd778ba62d63de0d2824ac97518');
+INSERT INTO "entry" VALUES(2,'table-0/analyst-0','budget',NULL,'4','0','0','opened with epsilon=4.0; neighbors: one record added or removed','2026-11-16T15:26:56+00:00','98f3c079a544b4160500c3d03d45106c','8d184c35da32e40d2b5c719f2e1554c3fdb29deb0b6ae2dc813e8707e76eeb1f');
+INSERT INTO "entry" VALUES(3,'table-0','reserve','dd8fe4bd36f6e65a','1/2','0','1/2','train id3','2026-11-16T15:26:56+00:00','47a16290b15f42f8e02ab480dc5b6577','fd8209976c7e2fa4a6f7c32493d2a2795d5343cb79bd6cccec56d7aecb4adb8d');
+INSERT INTO "entry" VALUES(4,'table-0/analyst-0','reserve','dd8fe4bd36f6e65a','1/2','0','1/2','train id3','2026-11-16T15:26:56+00:00','4a6eefb2f4c22ce08e64ca4f992da6c9','1e11d8dc281732de86d2907264e1ce78ebecc37572b0b3e03488be87db7b3d4b');
+INSERT INTO "entry" VALUES(5,'table-0','charge','dd8fe4bd36f6e65a','1/2','1/2','0','train id3','2026-11-16T15:26:57+00:00','b4373daf9b01854c5d076d12e9deeb57','ec758a14a38418e01cd2284530272eeb0d3c6a13c526363c6e713c38edef4c93');
+INSERT INTO "entry" VALUES(6,'table-0/analyst-0','charge','dd8fe4bd36f6e65a','1/2','1/2','0','train id3','2026-11-16T15:26:57+00:00','6ff56d7bdb68f8dc0b5673b6adb83c9c','6024b12a29cc4fbbaff85161f2a2ef67c43f996a4ee9f8dce6752d799ad3c618');
+INSERT INTO "entry" VALUES(7,'table-0','reserve','6a305de451760c26','1/10','1/2','1/10','score','2026-11-16T15:26:57+00:00','d7771a47643aaf38779cc990af9a8964','c2f70cf75324ef4f7e1a7f423f1e1518f168f9b32738af15fbd19960e83fbdbb');
+INSERT INTO "entry" VALUES(8,'table-0/analyst-0','reserve','6a305de451760c26','1/10','1/2','1/10','score','2026-11-16T15:26:57+00:00','3584d5bfbc5accc06f14cf736dee7899','264fe2493c453ad50630cb9e29fbf430f1bd3432f56a1566e5a595dd03273f3c');
+INSERT INTO "entry" VALUES(9,'table-0','charge','6a305de451760c26','1/10','3/5','0','score','2026-11-16T15:26:57+00:00','bd50a6dfd9de317586b81eb9a42dce4a','a8bb46012965973f45f4c71dbf531a1c83931e418daccc5e6274ae61346bb969');
+INSERT INTO "entry" VALUES(10,'table-0/analyst-0','charge','6a305de451760c26','1/10','3/5','0','score','2026-11-16T15:26:57+00:00','7a4bc49445221d564d4dd7044d50e89f','925b032f39bcfe57b69d567aeddb6efcda1dabee5b4a4fb57b7d4e0ae75fead4');
+INSERT INTO "entry" VALUES(11,'table-0','reserve','a5e8ba848ce34922','1/4','3/5','1/4','train id3','2026-11-16T15:26:58+00:00','683af23bb6cdbd23560d9a33674e8d89','afaf927b5473ab78a7d9b533839e60dc5f23544ad2130156cc488d5b5cc628c5');
+INSERT INTO "entry" VALUES(12,'table-0/analyst-0','reserve','a5e8ba848ce34922','1/4','3/5','1/4','train id3','2026-11-16T15:26:58+00:00','1de9e98f4088aa18e95ce593380adc3a','13f80efc6c303ca3a11472f37120c048d147093147938d1d4e997b99d3228810');
+INSERT INTO "entry" VALUES(13,'table-0','release','a5e8ba848ce34922','1/4','3/5','0','train id3','2026-11-16T15:26:58+00:00','601e7d96b43e709a6c0da26538b5dcff','df4c0998e101e839122c07dbd4c2ab27e875e740777fc562e5d02c4a16aca924');
+INSERT INTO "entry" VALUES(14,'table-0/analyst-0','release','a5e8ba848ce34922','1/4','3/5','0','train id3','2026-11-16T15:26:58+00:00','0c73adcca7cc08627f455aad63e8a81d','2893e697dd772c72487ef0b6543eb63e3a11ca2a6a676f582f4d86247e90ebfc');
+CREATE TABLE frith_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT frith_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO "frith_version" VALUES('0003');
+CREATE TABLE job (
+	id TEXT NOT NULL, 
+	member TEXT NOT NULL, 
+	"table" TEXT NOT NULL, 
+	version INTEGER NOT NULL, 
+	kind TEXT NOT NULL, 
+	body TEXT NOT NULL, 
+	body_hash TEXT NOT NULL, 
+	seed BIGINT NOT NULL, 
+	accounts TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	passes INTEGER NOT NULL, 
+	doing TEXT NOT NULL, 
+	created TEXT NOT NULL, 
+	started TEXT, 
+	finished TEXT, 
+	attempts INTEGER NOT NULL, 
+	worker TEXT, 
+	lease TEXT, 
+	release TEXT, 
+	problem TEXT, 
+	PRIMARY KEY (id), 
+	FOREIGN KEY(member) REFERENCES member (name), 
+	FOREIGN KEY("table") REFERENCES registered_table (name)
+);
+INSERT INTO "job" VALUES('dd8fe4bd36f6e65a','analyst-0','table-0',1,'train','{"columns": ["color", "round", "size"], "delta": "0.0", "epsilon": "0.5", "kind": "train", "learner": "id3", "parameters": {"bins": 16, "criterion": "max", "max_depth": 5, "min_support": null, "prune": true, "queries": "exponential"}}','4cb8d639d25934d71208388291f20a60bd53c69c209b28b0491c833973059bb6',3368549220,'["table-0", "table-0/analyst-0"]','done',5,'labels in the leaves','2026-11-16T15:26:56.919+00:00','2026-11-16T15:26:57.162+00:00','2026-11-16T15:26:57.332+00:00',1,'5150440a4001',NULL,'40a3a4acf4be54bf',NULL);
+INSERT INTO "job" VALUES('6a305de451760c26','analyst-0','table-0',1,'score','{"delta": "0.0", "epsilon": "0.1", "forest": "40a3a4acf4be54bf", "kind": "score"}','e7f9e8c0027d93c05ca19010d88b1d4a106ff823b03fec74e36d97887b4d6d50',2426738851,'["table-0", "table-0/analyst-0"]','done',1,'confusion matrix','2026-11-16T15:26:57.785+00:00','2026-11-16T15:26:58.001+00:00','2026-11-16T15:26:58.135+00:00',1,'5150440a4001',NULL,'8692be13081ddcc2',NULL);
+INSERT INTO "job" VALUES('a5e8ba848ce34922','analyst-0','table-0',1,'train','{"columns": ["color", "round", "size"], "delta": "0.0", "epsilon": "0.25", "kind": "train", "learner": "id3", "parameters": {"bins": 16, "criterion": "max", "max_depth": 5, "min_support": null, "prune": true, "queries": "exponential"}}','489ca0ba4588ade046b0a64fbc1693f2c5bdbd3d0b693e798a169fa8b61c362c',1872385605,'["table-0", "table-0/analyst-0"]','cancelled',0,'','2026-11-16T15:26:58.338+00:00',NULL,'2026-11-16T15:26:58.547+00:00',0,NULL,NULL,NULL,NULL);
+CREATE TABLE journal (
+	job TEXT NOT NULL, 
+	number INTEGER NOT NULL, 
+	answers BLOB NOT NULL, 
+	PRIMARY KEY (job, number), 
+	FOREIGN KEY(job) REFERENCES job (id)
+);
+CREATE TABLE ledger_head (
+	id INTEGER NOT NULL, 
+	entry BIGINT NOT NULL, 
+	hash TEXT NOT NULL, 
+	PRIMARY KEY (id)
+);
+INSERT INTO "ledger_head" VALUES(1,14,'2893e697dd772c72487ef0b6543eb63e3a11ca2a6a676f582f4d86247e90ebfc');
+CREATE TABLE member (
+	name TEXT NOT NULL, 
+	role TEXT NOT NULL, 
+	subject TEXT, 
+	created TEXT NOT NULL, 
+	disabled TEXT, 
+	PRIMARY KEY (name), 
+	UNIQUE (subject)
+);
+INSERT INTO "member" VALUES('carla','curator',NULL,'2026-11-16T15:26:53.236+00:00',NULL);
+INSERT INTO "member" VALUES('analyst-0','analyst',NULL,'2026-11-16T15:26:54.764+00:00',NULL);
+CREATE TABLE registered_table (
+	name TEXT NOT NULL, 
+	title TEXT NOT NULL, 
+	source TEXT NOT NULL, 
+	domain TEXT NOT NULL, 
+	signed BOOLEAN NOT NULL, 
+	version INTEGER NOT NULL, 
+	policy TEXT NOT NULL, 
+	created TEXT NOT NULL, 
+	PRIMARY KEY (name)
+);
+INSERT INTO "registered_table" VALUES('table-0','A small table','/tmp/tmp8s7315j_/table.parquet','{"format": "frith-domain/1", "records": 400, "label": {"name": "good", "values": ["no", "yes"]}, "attributes": [{"name": "color", "values": ["red", "green", "blue"]}, {"name": "round", "values": ["no", "yes"], "missing": "no"}, {"name": "size", "low": 0.0, "high": 10.0, "cells": 16, "missing": true}]}',0,1,'{"epsilon": "4", "delta": "0", "analyst_epsilon": null, "request_epsilon": null, "least_epsilon": "0.001", "learners": ["forest", "random-decision", "signal", "gini", "id3", "c45", "info-gain"], "renewal_days": null, "renewal_start": null}','2026-11-16T15:26:54.617+00:00');
+CREATE TABLE release (
+	id TEXT NOT NULL, 
+	job TEXT NOT NULL, 
+	document BLOB NOT NULL, 
+	hash TEXT NOT NULL, 
+	created TEXT NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (job), 
+	FOREIGN KEY(job) REFERENCES job (id)
+);
+INSERT INTO "release" VALUES('40a3a4acf4be54bf','dd8fe4bd36f6e65a',X'789CC5555B6EDB3010BC0AC16FC5116D39B67486DE4030024A5C5B6C2852E5C3491AF8EE1DCA49EA0469BF92D61060EE63B8332B72F5C4F7CE5388BC79CAAB5162C5F75EC7E1EA1CB85EF282DF69ABE0EF5DB231C03EBA48B0C3209102BB97566925238C6653F043925EDA489477A52968E32CD2CBC51AB98A4C94B355C2B2A40F43E73C80DC59629E7AE715934A9162CEC31EDD9114326508699CA27616B92D8F033145BD0103C56C1A3BF2CCED9FF181E9C0A6D419DD03793F9065927D771D0B51FA1818E8B2C1DD33F03A301D59947714582463987571D0F0CACE250486174A81EF32873B7069DA273E253FB9303741FF04564666E8488609141CA91FA4D5614458E9D07B8AC4BEC9C9C89E109EDB8690B816B9B9816CD0511F757CE48D80DD4B83F0B25A94E82C3841AF38156F6A4E464306F47E5C74F2FA88B7C1FAC1E9CF2AF956E6F24B642EFF2EF37DD1AF97B9FA1F32DF17FD7A99D5BF906964470637D3CEB7CA903CCEB3E3F3EB6E4FBB136694F45A5AECD1B4D54DB959ACF0AB85A8EB8DD816AB6ABD5EACCBB2ACE0AC37DB6D5508B1168B2D92AACDA6AEEB65BDC685576E94DA7E301CCF81EB7CF15EE6435395E030ABCC002BC7CCFBE05C9E5E476912CD83CB3A988F5867923246AFBB340FCEF615D33BE3FC1B909F47E0C11359FC777067F82BC06330FFA90A3AAC43C048431EBC17A87C089065DC3D6FCADCBF01B3185D2D2FCFCDCD053EFA44736F2388842CD23B1773BD7277A105F6B2B81278E0ED139AD60AF1EAD86B1FE26D3F689327E96F7FA079A7F3AB7B96D1AE56DB4254AB5DD12EEBB258DD6051C1536E765917C99072671A9B8C010E67CA5BF290A655BE44133E43238E939FB976DA3E0BEAF10AC9EBF9A334CA877C08E5C3ADA22942FE3A0BB6B7214D93F3F1BC37B6F2C9D2B90305FF9180CE04393D4CF86AD9A8A5E1A7D32F735C57D0','7561811b09dabf1a3f97f6956c27d9923596768f3e9718d102a1cf53189ebdeb','2026-11-16T15:26:57.329+00:00');
+INSERT INTO "release" VALUES('8692be13081ddcc2','6a305de451760c26',X'789C3590516E83301044AFB2DA6F9A8610258533F406888F056F6237C6465E431A45DCBD0B523F67D6F29B9937CA101363F3C65B4C23656CF0965CB61FBBFF5962819E7AF6824D8B21AA7CB16057E010E79037B72DAFD7A23A75455B56A7A2BE767A5C28390A83FE5BD6F5E1ABAACEE5E5525597637DAE0ABCCF942864DEB13C89F33128F778D868867DA65D1D55057677DBC7A4208C8121B1C63240C6B08198548F7161A32F49641EA7EC62D8A33E2D0720F8893D48A694052818B0F1090ABB83CB90E9C10299BD8710B375EA521F673DD87FCE5E94E4A180A67DE334A7298AA6D6F2E1368BB240274BEE57F9230F96829351CFC6C99038337CD3E4496728502C6D33E356513888CB6E71F9A503A91EC86F536965DD55036983F3DAADEBFA07ACD587A6','b88f03a7815ecb02f9b330c63c619c55e7808b55087dafc217a63c9bf805a12f','2026-11-16T15:26:58.129+00:00');
+CREATE TABLE request_key (
+	member TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	job TEXT NOT NULL, 
+	PRIMARY KEY (member, "key"), 
+	FOREIGN KEY(member) REFERENCES member (name), 
+	FOREIGN KEY(job) REFERENCES job (id)
+);
+CREATE TABLE table_grant (
+	"table" TEXT NOT NULL, 
+	member TEXT NOT NULL, 
+	columns TEXT, 
+	epsilon TEXT, 
+	created TEXT NOT NULL, 
+	PRIMARY KEY ("table", member), 
+	FOREIGN KEY("table") REFERENCES registered_table (name), 
+	FOREIGN KEY(member) REFERENCES member (name)
+);
+INSERT INTO "table_grant" VALUES('table-0','analyst-0',NULL,NULL,'2026-11-16T15:26:54.782+00:00');
+CREATE TABLE token (
+	id TEXT NOT NULL, 
+	member TEXT NOT NULL, 
+	note TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	created TEXT NOT NULL, 
+	expires TEXT NOT NULL, 
+	revoked TEXT, 
+	PRIMARY KEY (id), 
+	FOREIGN KEY(member) REFERENCES member (name)
+);
+INSERT INTO "token" VALUES('6bc564404584','carla','','653fb2d73878768cfec8e07271ba2d00eb839fd47b0ecdbbecb55e9c62513966','2026-11-16T15:26:53.238+00:00','2027-02-14T15:26:53.238+00:00',NULL);
+INSERT INTO "token" VALUES('2ab96d272083','analyst-0','','890883723d08add74e93b8ef276ca74d39ed6deab42d378eeaba46f2625c89bd','2026-11-16T15:26:54.786+00:00','2027-02-14T15:26:54.786+00:00',NULL);
+CREATE INDEX entries_of_an_account ON entry (account, id);
+CREATE TRIGGER entry_is_kept_update BEFORE update ON entry
+BEGIN SELECT raise(abort, 'entries are neither edited nor deleted'); END;
+CREATE TRIGGER entry_is_kept_delete BEFORE delete ON entry
+BEGIN SELECT raise(abort, 'entries are neither edited nor deleted'); END;
+CREATE INDEX jobs_by_state ON job (state, created);
+CREATE INDEX jobs_by_body ON job ("table", version, body_hash);
+COMMIT;
