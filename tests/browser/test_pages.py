@@ -255,6 +255,30 @@ def test_a_phone_reads_every_page(browser, demo, shots):
         assert "/sign-in" in b.page.url
 
 
+@pytest.mark.parametrize(
+    ("size", "view", "epsilon"), [("desk", DESK, "0.3"), ("phone", PHONE, "0.31")]
+)
+def test_effects_and_papers_fit_their_paper(browser, demo, shots, tmp_path, size, view, epsilon):
+    with browsing(browser, demo, shots, viewport=view) as b:
+        b.sign_in(demo.analyst)
+        b.train(demo.table, "forest", epsilon)
+        assert _is_drawn(b.page, "effects")
+        assert b.page.evaluate("document.documentElement.scrollWidth") <= view["width"]
+        b.shoot(f"effects-{size}")
+        for name in ("Report (HTML)", "Certificate (HTML)"):
+            with b.page.expect_download() as download:
+                b.click(name, role="link")
+            download.value.save_as(tmp_path / f"{name.split()[0].lower()}.html")
+    with browser.new_context(viewport=view) as context:
+        page = context.new_page()
+        for name in ("report", "certificate"):
+            page.goto(f"file://{tmp_path / name}.html")
+            page.screenshot(path=shots / f"{name}-{size}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") <= view["width"], name
+        sheets = re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True))
+        assert len(sheets) == 1, "a certificate is one sheet of paper"
+
+
 def test_what_the_policy_stops_would_be_heard(browser, demo, shots):
     with browsing(browser, demo, shots) as b:
         b.open("/sign-in")
@@ -266,8 +290,8 @@ def test_what_the_policy_stops_would_be_heard(browser, demo, shots):
         b.complaints.clear()
 
 
-def _is_drawn(page):
+def _is_drawn(page, section="picture"):
     """Whether the picture has loaded and is one."""
-    image = page.locator(".paper img")
+    image = page.locator(f"#{section} .paper img")
     image.scroll_into_view_if_needed()
     return image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100

@@ -191,6 +191,7 @@ def train_all(s, deltas=("0", "1e-6")):
             s.work()
             s.call("ana", "GET", f"/v1/jobs/{forests[learner]}")
             s.call("ana", "GET", f"/v1/forests/{forests[learner]}")
+    s.call("ana", "GET", f"/v1/forests/{forests['forest']}/effects")
     s.call("ana", "POST", "/v1/tables/small/forests", json=asked, headers={"idempotency-key": "k"})
     s.call("ana", "POST", "/v1/tables/small/dry-runs", json=asked)
     s.work()
@@ -204,7 +205,14 @@ def train_all(s, deltas=("0", "1e-6")):
 
 
 def read(s, forest):
-    for part in ("rules", "importances", "picture.svg", "picture.svg?tree=0", "model.onnx"):
+    for part in (
+        "rules",
+        "importances",
+        "effects",
+        "picture.svg",
+        "picture.svg?tree=0",
+        "model.onnx",
+    ):
         s.call("ana", "GET", f"/v1/forests/{forest}/{part}")
     records = {"records": [{"color": "red"}, {"size": 3}, {}]}
     s.call("ana", "POST", f"/v1/forests/{forest}/predictions", json=records)
@@ -258,6 +266,9 @@ def browse(s, forest, suffix):
                      "/tables/small/quote?epsilon=1", f"/forests/{forest}", "/account",
                      f"/forests/{forest}/picture.svg", f"/forests/{forest}/forest.json",
                      f"/forests/{forest}/model.onnx", f"/forests/{forest}/rules.csv",
+                     f"/forests/{forest}/effects.svg", f"/forests/{forest}/effects.csv",
+                     f"/forests/{forest}/report.html", f"/forests/{forest}/certificate.html",
+                     f"/forests/{forest}/card.md",
                      f"/forests/{forest}/quote?epsilon=1", "/curate", "/curate/jobs",
                      "/curate/register", "/curate/tables/small", "/curate/members",
                      "/curate/ledger", "/curate/ledger.csv", "/curate/ledger.json", "/nothing",

@@ -243,6 +243,8 @@ def test_anothers_jobs_and_forests_are_not_there(house, analyst):
     other = Browser(house, house.add("bo", to=house.table).token)
     for path in ("/jobs/{}", "/jobs/{}/state", "/forests/{}", "/forests/{}/forest.json",
                  "/forests/{}/model.onnx", "/forests/{}/rules.csv", "/forests/{}/picture.svg",
+                 "/forests/{}/effects.svg", "/forests/{}/effects.csv", "/forests/{}/report.html",
+                 "/forests/{}/certificate.html", "/forests/{}/card.md",
                  "/forests/{}/quote?epsilon=1"):  # fmt: skip
         real, none = (other.get(path.format(f), status=404) for f in (forest, "0" * 16))
         assert real.text == none.text
@@ -433,11 +435,36 @@ def test_parameters_are_those_of_the_chosen_learner(house, analyst):
 def test_downloads_are_files(house, analyst):
     forest = analyst.train(house)
     for path, kind in (("forest.json", "application/json"), ("model.onnx", "application/octet-stream"),
-                       ("rules.csv", "text/csv")):  # fmt: skip
+                       ("rules.csv", "text/csv"), ("report.html", "text/html"),
+                       ("certificate.html", "text/html"), ("card.md", "text/markdown")):  # fmt: skip
         answer = analyst.get(f"/forests/{forest}/{path}")
         assert answer.headers["content-type"].startswith(kind)
         assert answer.headers["content-disposition"].startswith('attachment; filename="forest-')
     assert "confidence_low" in analyst.get(f"/forests/{forest}/rules.csv").text.splitlines()[0]
+
+
+def test_a_forest_of_scores_shows_its_effects(house, analyst):
+    forest, counts = analyst.train(house, learner="forest"), analyst.train(house)
+    page = analyst.get(f"/forests/{forest}").text
+    assert 'id="effects"' in page
+    for columns in (1, 3):
+        picture = analyst.get(f"/forests/{forest}/effects.svg?columns={columns}")
+        assert picture.headers["content-type"] == "image/svg+xml"
+        assert "opinion" in picture.text
+    table = analyst.get(f"/forests/{forest}/effects.csv").text
+    assert table.startswith("attribute,value,at_least,below,role,label,effect,noise")
+    assert 'id="effects"' not in analyst.get(f"/forests/{counts}").text
+    for path in ("effects.svg", "effects.csv"):
+        assert "holds label counts" in analyst.get(f"/forests/{counts}/{path}", status=404).text
+
+
+def test_papers_name_the_receipt_and_how_the_forest_was_learned(house, analyst):
+    forest = analyst.train(house, learner="forest", epsilon="0.75")
+    receipt = house.analyst.job(forest)["receipt"]
+    for path in ("report.html", "certificate.html", "card.md"):
+        said = re.sub(r"\\|<[^>]+>", "", analyst.get(f"/forests/{forest}/{path}").text)
+        for fact in ("ForestClassifier", receipt["hash"], receipt["account"], "epsilon 0.75"):
+            assert fact in said, path
 
 
 def test_running_out_of_budget_is_told_kindly(house, analyst):

@@ -13,7 +13,8 @@ from tests.server.test_pages import analyst  # noqa: F401
 CLAIMS = re.compile(
     r"\d+% (?:±|\[|of [\d-])|\d ± \d|\b(?:support|confidence)\b[^.<]{0,12}\d|\bsupport\b|\bconfidence\b"
 )
-ALLOWED = re.compile(r"\d+% ± \d+%|are known to about ± \d+")  # importances; the price of rules
+# Importances; the price of rules; effects, which have a sign and are called an opinion.
+ALLOWED = re.compile(r"\d+% ± \d+%|are known to about ± \d+|[+-]\d+\.\d\d ± \d+\.\d\d")
 
 
 def claims(text):
@@ -41,9 +42,10 @@ def test_no_page_or_export_of_a_boosted_forest_states_a_share_or_a_support(
     said = {}
     n_trees = Forest.from_json(analyst.get(f"/forests/{boosted}/forest.json").json()).trees.n_trees
     for path in ("", "?tree=0", "?label=1", "?rules=1000", "/rules.csv", "/picture.svg",
+                 "/effects.svg", "/effects.csv", "/report.html", "/certificate.html", "/card.md",
                  *(f"/picture.svg?tree={t}" for t in range(n_trees))):  # fmt: skip
         said[path] = analyst.get(f"/forests/{boosted}{path}").text
-    for part in ("rules?top=1000", "importances", "picture.svg"):
+    for part in ("rules?top=1000", "importances", "effects", "picture.svg"):
         said[part] = house.analyst.get(f"/v1/forests/{boosted}/{part}").text
     forest = Forest.from_json(analyst.get(f"/forests/{boosted}/forest.json").json())
     assert forest.kind == "scores"

@@ -18,6 +18,7 @@ from frith.cli import (
     demo,
     domain,
     draw,
+    effects,
     keys,
     ledger,
     parties,
@@ -90,6 +91,7 @@ app.command("backup", rich_help_panel=_SERVER)(backup.backup)
 app.command("restore", rich_help_panel=_SERVER)(backup.restore)
 app.command("show", rich_help_panel=_ANYONE)(show.show)
 app.command("rules", rich_help_panel=_ANYONE)(rules.rules)
+app.command("effects", rich_help_panel=_ANYONE)(effects.effects)
 app.command("draw", rich_help_panel=_ANYONE)(draw.draw)
 app.command("report", rich_help_panel=_ANYONE)(report.report)
 app.command("predict", rich_help_panel=_ANYONE)(predict.predict)

@@ -31,19 +31,29 @@ def draw(
         ),
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="All trees at a glance.")] = False,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="What all trees add up to, of a forest of scores.")
+    ] = False,
 ) -> None:
-    """Draw a tree of a forest, or all of them at a glance. Costs no budget.
+    """Draw a tree of a forest, all of them at a glance, or their effects. Costs no budget.
 
     Everything drawn is released: each number with the standard error of its noise, and nodes that
     have fewer records than noise faded.
     """
     from frith.forest import Forest
 
-    if all and (tree is not None or depth is not None):
-        raise ValueError("--all draws every tree at a glance; leave out --tree and --depth")
+    if (all or effects) and (tree is not None or depth is not None or (all and effects)):
+        raise ValueError(
+            "--all and --effects draw every tree, in one way each; leave out --tree and --depth"
+        )
     check_output(output, forest)
+    loaded = Forest.load(forest)
     try:
-        Forest.load(forest).draw(output, tree=None if all else tree or 0, max_depth=depth)
+        if effects:
+            loaded.effects().draw(output)
+        else:
+            loaded.draw(output, tree=None if all else tree or 0, max_depth=depth)
     except ImportError as error:
         raise FrithError(str(error)) from None
-    say_note(f"the {'forest' if all else 'tree'} is drawn in {output}")
+    what = "forest is" if all else "effects are" if effects else "tree is"
+    say_note(f"the {what} drawn in {output}")

@@ -33,6 +33,10 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add a column P(label) for each label.")
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Add what the base and each attribute adds to the score."),
+    ] = False,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print JSON on stdout: predictions, or where they are."),
@@ -49,7 +53,7 @@ def predict(
         check_output(output, forest, table)
         if output.suffix.lower() not in _FORMATS:
             raise FormatError(f"predictions are written as .csv or .parquet; not as {output.name}")
-    predictions = _Predictions(Forest.load(forest), table, proba)
+    predictions = _Predictions(Forest.load(forest), table, proba, explain)
     if output is not None:
         rows = _write(predictions, output)
         said = {"path": str(output), "rows": rows}
@@ -63,8 +67,8 @@ def predict(
 class _Predictions:
     """One table of predictions a batch of records; the file's columns are checked at once."""
 
-    def __init__(self, forest: Forest, path: Path, proba: bool):
-        self.forest, self.proba = forest, proba
+    def __init__(self, forest: Forest, path: Path, proba: bool, explain: bool):
+        self.forest, self.proba, self.explain = forest, proba, explain
         self._batches = read_batches(path, forest.domain.names)
 
     @property
@@ -93,7 +97,17 @@ class _Predictions:
         if self.proba:
             chances = self.forest.proba_of_codes(codes)
             columns |= {f"P({spelling(v)})": pa.array(chances[:, j]) for j, v in enumerate(labels)}
+        if self.explain:
+            added = self.forest.explain(records)
+            columns |= {f"adds {_joined(name)}": pa.array(added[name].to_numpy()) for name in added}
         return pa.table(columns)
+
+
+def _joined(name: Any) -> str:
+    """The name of an attribute; of several labels with the label before it."""
+    from frith.domain import spelling
+
+    return ": ".join(map(spelling, name)) if isinstance(name, tuple) else name
 
 
 def _write(predictions: _Predictions, path: Path) -> int:

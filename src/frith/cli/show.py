@@ -11,11 +11,9 @@ from frith.cli.options import AsJson, ForestFile
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from frith.domain import Attribute
     from frith.forest import Forest
 
 _SHOWN = 20  # attributes listed
-_VALUES = 6  # values of an attribute listed
 
 
 def show(
@@ -33,9 +31,13 @@ def show(
 
 
 def _facts(forest: Forest, path: Path) -> dict[str, Any]:
+    from frith.forest.report.facts import fingerprint
+
     trees = forest.trees
     return {
         "path": str(path),
+        "origin": forest.origin and forest.origin.to_json(),
+        "fingerprint": fingerprint(forest),
         "guarantee": forest.guarantee.to_json(),
         "kind": forest.kind.value,
         "leaf_noise_standard_deviation": _noise(forest),
@@ -76,7 +78,16 @@ def _show(forest: Forest, path: Path) -> None:
     )
     if forest.guarantee.parties:
         out().print(_parties(forest), "", sep="\n")
-    out().print(_asked(forest), "", _domain(forest), sep="\n")
+    out().print(_origin(forest), "", _asked(forest), "", _domain(forest), sep="\n")
+
+
+def _origin(forest: Forest) -> Table:
+    from frith.forest.report.facts import facts_of, spent_rows
+
+    table = _grid("Where it comes from", "", "")
+    for name, value in [*facts_of(forest), *spent_rows(forest)]:
+        table.add_row(name, value)
+    return table
 
 
 def _parties(forest: Forest) -> Table:
@@ -99,33 +110,23 @@ def _asked(forest: Forest) -> Table:
 
 
 def _domain(forest: Forest) -> Table:
+    from frith.forest.report.facts import values_of
+
     domain = forest.domain
     records = "" if domain.records is None else f", {domain.records:,} records declared"
     title = f"Domain: {len(domain.attributes)} attributes{records}"
     table = _grid(title, "column", "role", "values")
-    table.add_row(domain.label.name, "label", _values(domain.label), style="bold")
+    table.add_row(domain.label.name, "label", values_of(domain.label), style="bold")
     if domain.person is not None:
         counted = f"at most {domain.person.records} of a person's records count"
         table.add_row(domain.person.column, "person", counted)
     asked = set(forest.trees.asked)
     for j, attribute in enumerate(domain.attributes[:_SHOWN]):
         role, style = ("used", "") if j in asked else ("not used", "dim")
-        table.add_row(attribute.name, role, _values(attribute), style=style)
+        table.add_row(attribute.name, role, values_of(attribute), style=style)
     if len(domain.attributes) > _SHOWN:
         table.add_row(f"and {len(domain.attributes) - _SHOWN} more", style="dim")
     return table
-
-
-def _values(attribute: Attribute) -> str:
-    from frith.domain import Numeric
-
-    if isinstance(attribute, Numeric):
-        log = ", log scale" if attribute.scale == "log" else ""
-        missing = ", or missing" if attribute.missing else ""
-        return f"{attribute.low:g} to {attribute.high:g}{log}{missing}"
-    shown = ", ".join(str(v) for v in attribute.values[:_VALUES])
-    more = attribute.size - _VALUES
-    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def _grid(title: str, *columns: str) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from frith.client.documents import ForestResponse, ScoreResponse
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def read_estimator(data: Any) -> PrivateForestClassifier:
     """A fitted estimator with the parameters, the receipt and the id of a server's forest."""
     from frith.forest import Forest
+    from frith.forest.origin import Origin
     from frith.learners import BY_NAME
 
     found = ForestResponse.read(data)
@@ -22,8 +24,9 @@ def read_estimator(data: Any) -> PrivateForestClassifier:
         raise FormatError(
             f"this frith has no learner {found.learner!r}; upgrade it to read this forest"
         )
-    forest = Forest.from_json(found.forest)
     kind = BY_NAME[found.learner]
+    origin = Origin.of(kind.__name__, found.parameters, found.receipt)
+    forest = replace(Forest.from_json(found.forest), origin=origin)
     model: Any = kind.from_forest(forest, found.receipt, **found.parameters)
     model.remote_id_, model._from_server = found.id, forest
     return model

@@ -61,12 +61,17 @@ def write(
     forest: VotingTrees, path: str | Path, tree: int | None, max_depth: int | None = None
 ) -> Svg:
     """Write a tree, or the whole forest if it is None, to an .svg or .png file."""
-    path = Path(path)
-    if path.suffix.lower() not in (".svg", ".png"):
-        raise FormatError(f"pictures are written as .svg or .png; not as {path.name}")
     picture = (
         picture_of_forest(forest) if tree is None else picture_of_tree(forest, tree, max_depth)
     )
+    return write_picture(picture, path)
+
+
+def write_picture(picture: Picture, path: str | Path) -> Svg:
+    """Write a picture to an .svg or .png file."""
+    path = Path(path)
+    if path.suffix.lower() not in (".svg", ".png"):
+        raise FormatError(f"pictures are written as .svg or .png; not as {path.name}")
     svg = to_svg(picture)
     if path.suffix.lower() == ".png":
         save_png(picture, path)

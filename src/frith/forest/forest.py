@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from frith._documents import read_file, write_file
 from frith.domain import Value
+from frith.forest.origin import Origin
 from frith.forest.voting import VotingTrees
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from frith.forest.effects import Effects
     from frith.forest.rules import RuleList
     from frith.forest.svg import Svg
 
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 class Forest(VotingTrees):
     """What was learned: trees, released values, a vote, and the guarantee that covers all of it.
 
-    Everything below reads releases only, so none of it costs budget.
+    Everything below reads releases only, so none of it costs budget. `origin` says who learned it, how
+    and when; forests that differ in nothing else are equal.
     """
 
     measured: Forest | None = None
+    origin: Origin | None = None
 
     # -- updates -------------------------------------------------------------------------------
 
@@ -108,7 +112,45 @@ class Forest(VotingTrees):
 
         return importances(self, errors=errors)
 
+    def effects(self) -> Effects:
+        """What all trees add up to, attribute by attribute and value by value; for scores only.
+
+        Curves and heat maps (`draw`), or data frames (`to_frame`, `pairs_to_frame`), centered and
+        weighted by public weights: each value counts alike. So they cost no budget. Their
+        bands state the noise and claim no coverage, since scores have no true value.
+        """
+        from frith.forest.effects import Effects
+
+        return Effects(self)
+
+    def explain(self, X: Any, label: Value | None = None) -> Any:
+        """What each attribute adds to each record's prediction; for forests of scores only.
+
+        A pandas DataFrame with a row for each record: a column `(base)` and one for each attribute.
+        A row adds up to the logarithm of the odds of `label` by `predict_proba`, by default those
+        of the second of two labels. For more labels it adds up to the logarithm of a label's probability
+        less the mean of these logarithms; without a `label` columns have two levels, label first.
+
+        What several attributes add together is split evenly between them: Shapley values under
+        public weights, by which every value of a category and every interval of a number counts alike.
+
+        Exact numbers about X: the guarantee covers the forest, and not a private X. A table of
+        contributions is as private as the records it explains.
+        """
+        from frith.forest.explaining import explain
+
+        return explain(self, X, label)
+
     # -- files and words -----------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | ({"origin": self.origin.to_json()} if self.origin else {})
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        forest = super().from_json(data)
+        origin = data.get("origin")
+        return forest if origin is None else replace(forest, origin=Origin.from_json(origin))
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file."""

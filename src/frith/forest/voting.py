@@ -225,7 +225,7 @@ class VotingTrees:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, VotingTrees):
             return NotImplemented
-        return self.to_json() == other.to_json()
+        return VotingTrees.to_json(self) == VotingTrees.to_json(other)
 
     # -- JSON ----------------------------------------------------------------------------------
 

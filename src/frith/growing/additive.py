@@ -190,8 +190,10 @@ def shrunk_effects(
         smooth = _SMOOTHING * np.sqrt(variance) * labels * kept.mean() + 0.5
         ratio = np.log((np.maximum(mean + more, 0) + smooth) / (mean + smooth))
         effects.append(ratio - (ratio * shares).sum(axis=1, keepdims=True))
-        left = variance * (basis.T**2 @ kept**2)  # of what is kept, the noise
-        noise.append((left / (np.maximum(mean + more, 0) + smooth) ** 2).mean(axis=1))
+        error = np.sqrt(variance * (basis.T**2 @ kept**2))  # of what is kept, the noise
+        # A tangent would be steep where a cell is nearly empty; the logarithm one error either way is not.
+        ends = [np.log(np.maximum(mean + more + e, 0) + smooth) for e in (-error, error)]
+        noise.append((((ends[1] - ends[0]) / 2) ** 2).mean(axis=1))
     return effects, noise
 
 

@@ -24,6 +24,7 @@ from frith.engines import Engine, open_table
 from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
+from frith.forest.origin import Origin
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.privacy.budget import Budget
 
@@ -104,6 +105,17 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
         return proba[:, self._class_order]
 
+    def explain(self, X: Any, label: Any = None) -> pd.DataFrame:
+        """What each attribute adds to each record's prediction; see `Forest.explain`.
+
+        A row adds up to the log-odds of `label`, by default of the second of two `classes_`.
+        Costs no budget, and is exact about X: a private X is not covered by the guarantee.
+        """
+        check_is_fitted(self)
+        if label is None and len(self.classes_) == 2:
+            label = self.classes_[1]
+        return self.forest_.explain(self._table_to_predict(X), label)
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each column of the fitted table, from releases only; 0 if it is not declared."""
@@ -149,7 +161,9 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _keep(self, forest: Forest, curator: CuratorLike) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
-        self._adopt(replace(forest, guarantee=guarantee), curator.receipt)
+        name, given = type(self).__name__, self.get_params(deep=False)
+        origin = Origin.of(name, given, curator.receipt, forest.origin)
+        self._adopt(replace(forest, guarantee=guarantee, origin=origin), curator.receipt)
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
         """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""

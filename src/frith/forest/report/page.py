@@ -10,9 +10,16 @@ import numpy as np
 from frith.forest.forest import Forest
 from frith.forest.kinds import ValueKind
 from frith.forest.markup import Html, join, page, table, tag
-from frith.forest.nodes import percent, printable
+from frith.forest.nodes import printable
+from frith.forest.report.about import (
+    domain_section,
+    effects_section,
+    origin_section,
+    recipe_section,
+)
 from frith.forest.report.charts import bars, calibration, waterfall
-from frith.forest.report.trial import Trial, label_names, try_forest
+from frith.forest.report.facts import title_of
+from frith.forest.report.trial import Trial, label_names, score_words, try_forest
 from frith.forest.rules import RuleList
 from frith.privacy.promise import amounts, promise
 
@@ -26,7 +33,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ece8; --dim: #9aa59f; --paper: #151b17;
   --card: #1e2621; --line: #37423b; --green: #5db38a; --amber: #e0b352; } }
 body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, sans-serif; }
+  font: 16px/1.55 system-ui, sans-serif; overflow-wrap: break-word; }
 h1, h2 { font-family: Georgia, serif; line-height: 1.2; } h2 { margin: 2.4rem 0 .6rem; }
 .promise { border-left: 4px solid var(--green); padding: .4rem 1rem; background: var(--card); }
 .none { border-color: #b3261e; } .dim, figcaption { color: var(--dim); }
@@ -44,12 +51,19 @@ td, th { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
 .spent { fill: var(--green); } .empty { fill: var(--line); } .point { fill: var(--green); }
 .error { stroke: var(--amber); stroke-width: 2; } .diagonal { stroke: var(--dim); stroke-dasharray: 4 4; }
 .picture { background: #fff; border-radius: 8px; padding: 8px; }
+.panels { display: grid; gap: .6rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); }
+.panels figure { margin: 0; } .panels svg { width: 100%; } .key { margin-right: 1.2rem; }
+.swatch { display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; }
+dl { display: grid; grid-template-columns: 9rem 1fr; gap: .1rem .9rem; } dt { color: var(--dim); }
+dd { margin: 0; overflow-wrap: anywhere; } pre { overflow-x: auto; background: var(--card); padding: .7rem; }
 @media (max-width: 40rem) { body { padding: 1rem; } .wide td, .wide th { padding-right: .5rem; }
   .row { grid-template-columns: 1fr 6.5rem; margin-bottom: .2rem; } .name { grid-column: 1 / -1; }
   .rules thead { display: none; } .rules tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .5rem 0;
     border-bottom: 1px solid var(--line); } .rules td { border: 0; padding: 0; font-size: .9rem; }
   .rules td:first-child { flex-basis: 100%; } .rules td:nth-child(2)::before { content: "then "; }
-  .picture svg { min-width: 40rem; } }
+  .picture svg { min-width: 40rem; } .panels .picture svg { min-width: 0; }
+  dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
 @media print { body { max-width: none; } h2 { break-after: avoid; } }
 """
 
@@ -65,10 +79,11 @@ def make_report(forest: Forest, data: Any = None) -> str:
     With `data` it holds exact numbers about those records, and is as private as they are.
     """
     result = None if data is None else try_forest(forest, data)
-    title = f"A forest that predicts {forest.domain.label.name}"
-    parts = [_head(forest, title), _spending(forest)]
+    title = title_of(forest)
+    parts = [_head(forest, title), origin_section(forest), _spending(forest)]
     parts += [] if result is None else [_tested(forest, result)]
-    parts += [_importances(forest), _rules(forest), _pictures(forest), _elsewhere(forest)]
+    parts += [effects_section(forest), _importances(forest), _rules(forest), _pictures(forest)]
+    parts += [_elsewhere(forest), domain_section(forest), recipe_section(forest)]
     return page(title, _STYLE, *parts)
 
 
@@ -112,11 +127,6 @@ def _spending(forest: Forest) -> Html:
 
 def _tested(forest: Forest, result: Trial) -> Html:
     names = label_names(forest)
-    better = f"always naming the most frequent label gets {percent(result.majority)}"
-    words = (
-        f"{percent(result.accuracy)} ± {percent(result.margin)} of {result.records:,} records of yours are "
-        f"predicted right; {better}. Mean log loss {result.log_loss:.3f}."
-    )
     note = "These numbers are exact: this page is now as private as the records they are about."
     rows = [
         (name, *(f"{c:,}" for c in row)) for name, row in zip(names, result.confusion, strict=True)
@@ -130,6 +140,7 @@ def _tested(forest: Forest, result: Trial) -> Html:
     figure = tag(
         "figure", calibration(result.bins), tag("figcaption", "How often right, against how sure.")
     )
+    words = score_words(result)
     return join([tag("h2", "On your records"), tag("p", words), tag("p", note, class_="dim"), *unknown,
                  matrix, figure])  # fmt: skip
 

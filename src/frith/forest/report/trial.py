@@ -85,5 +85,15 @@ def _bins(chances: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[Bin, 
     )
 
 
+def score_words(result: Trial) -> str:
+    """How often predictions are right, and on which records."""
+    return (
+        f"On {result.records:,} records that were given for this test, {100 * result.accuracy:.1f}% ± "
+        f"{100 * result.margin:.1f}% are predicted right; always naming the most frequent label gets "
+        f"{100 * result.majority:.1f}%. Mean log loss {result.log_loss:.3f}. ± is half of a 95% interval for "
+        "further records of the same kind; if the forest has learned from these, others fare worse."
+    )
+
+
 def label_names(forest: Forest) -> list[str]:
     return [spelling(value) for value in forest.domain.label.values]

@@ -16,7 +16,7 @@ from frith.server.api.tables import Key
 from frith.server.auth.caller import HEAVY, Before, Called, Caller
 from frith.server.budget.amounts import read_budget
 from frith.server.jobs import forests, history
-from frith.server.jobs.downloads import with_fields
+from frith.server.jobs.downloads import unpacked, with_fields
 
 router = APIRouter(tags=["forests"])
 
@@ -37,7 +37,7 @@ def get_forest(forest: str, caller: Called) -> Response:
     """A forest with its guarantee, and your receipt."""
     found = _find(forest, caller)
     receipt = None if found.receipt is None else found.receipt.to_json()
-    text = with_fields({"id": found.id, "receipt": receipt}, found.packed())
+    text = with_fields({"id": found.id, "receipt": receipt}, unpacked(found.packed()))
     return StreamingResponse(text, media_type="application/json")
 
 
@@ -54,6 +54,12 @@ def get_rules(
 def get_importances(forest: str, caller: Called) -> dict[str, float]:
     """The importance of each attribute, computed from releases alone."""
     return {str(k): float(v) for k, v in _find(forest, caller).forest().importances().items()}
+
+
+@router.get("/forests/{forest}/effects", dependencies=HEAVY)
+def get_effects(forest: str, caller: Called) -> dict[str, Any]:
+    """What the trees of a forest of scores add up to, by attribute and by pair. Free."""
+    return _find(forest, caller).effects().to_json()
 
 
 @router.get(

@@ -51,9 +51,8 @@ def unpacked(packed: Iterable[bytes]) -> Iterator[bytes]:
                     yield piece
 
 
-def with_fields(fields: dict[str, Any], packed: Iterable[bytes]) -> Iterator[bytes]:
-    """The document with further fields in front of its own."""
-    pieces = unpacked(packed)
+def with_fields(fields: dict[str, Any], pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The text of a JSON object with further fields in front of its own."""
     yield json.dumps(fields, separators=(",", ":")).encode()[:-1] + b"," + next(pieces)[1:]
     yield from pieces
 

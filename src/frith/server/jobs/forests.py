@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ from sqlalchemy.orm import Session
 from frith.client.documents import Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.forest import Forest
+from frith.forest.effects import Effects
+from frith.forest.kinds import ValueKind
+from frith.forest.origin import Origin
+from frith.forest.scores import NO_SCORES
+from frith.learners import BY_NAME
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.server.budget import accounts
@@ -21,7 +26,7 @@ from frith.server.budget.tables import see
 from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.jobs import history, queue, sizes
-from frith.server.jobs.downloads import read_bounded, stored
+from frith.server.jobs.downloads import forest_alone, read_bounded, stored, with_fields
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict, invalid, not_found
 from frith.server.schema import Batch, Job, Member
@@ -57,7 +62,25 @@ class Released:
 
     def forest(self) -> Forest:
         most = self.context.settings.shown_bytes
-        return Forest.from_json(read_bounded(self.packed(), most)["forest"])
+        forest = Forest.from_json(read_bounded(self.packed(), most)["forest"])
+        return replace(forest, origin=self.origin)
+
+    def download(self) -> Iterator[bytes]:
+        """The forest as a file, in pieces."""
+        return with_fields({"origin": self.origin.to_json()}, forest_alone(self.packed()))
+
+    @property
+    def origin(self) -> Origin:
+        """Where the forest comes from."""
+        learner, parameters = BY_NAME[self.learner].__name__, self.asked.details["parameters"]
+        return replace(Origin.of(learner, parameters, self.receipt), date=self.job.created[:10])
+
+    def effects(self) -> Effects:
+        """What its scores add up to; a forest of counts has none."""
+        forest = self.forest()
+        if forest.kind is not ValueKind.SCORES:
+            raise Problem(ProblemCode.NOT_FOUND, NO_SCORES)
+        return forest.effects()
 
     def draw(self, tree: int | None) -> str:
         """One tree, or the whole forest, as SVG."""

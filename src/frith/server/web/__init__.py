@@ -6,6 +6,7 @@ from frith.server.web.account import router as account
 from frith.server.web.curate import router as curate
 from frith.server.web.forests import router as forests
 from frith.server.web.jobs import router as jobs
+from frith.server.web.papers import router as papers
 from frith.server.web.render import Files
 from frith.server.web.sign_in import router as sign_in
 from frith.server.web.tables import router as tables
@@ -15,7 +16,7 @@ __all__ = ["add_pages"]
 
 def add_pages(app: FastAPI) -> None:
     router = APIRouter(include_in_schema=False)
-    for part in (sign_in, tables, jobs, forests, account, curate):
+    for part in (sign_in, tables, jobs, forests, papers, account, curate):
         router.include_router(part)
     app.include_router(router)
     app.mount("/static", Files(), name="static")

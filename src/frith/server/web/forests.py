@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from frith.client.kinds import ProblemCode
 from frith.curator.confusion import Score
 from frith.forest import Forest
+from frith.forest.report.facts import NOT_THE_SAME, facts_of, recipe, spent_rows
 from frith.growing.rule_tree import margin_of_rules
 from frith.privacy.budget import Budget
 from frith.server.auth.caller import HEAVY
@@ -19,9 +20,9 @@ from frith.server.budget import tables
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.views import View
 from frith.server.jobs import forests, history
-from frith.server.jobs.downloads import forest_alone
 from frith.server.jobs.forests import Released
 from frith.server.problems import Problem
+from frith.server.web.downloads import IMAGE, download, find
 from frith.server.web.forms import EMPTY, Form, PostedForm
 from frith.server.web.page_request import Page, PageRequest
 from frith.server.web.prices import price
@@ -31,8 +32,6 @@ router = APIRouter()
 Tree = Annotated[int | None, Query(ge=0, le=100_000)]
 _RULES = 20  # shown at first
 _MAX_RULES = 10_000  # in a download, the clearest
-_IMAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
-"""For pictures: no script runs in them, but their inline style applies."""
 
 
 @router.get("/forests/{forest}", dependencies=HEAVY)
@@ -54,28 +53,28 @@ def show_forest(
 
 @router.get("/forests/{forest}/picture.svg", dependencies=HEAVY)
 def show_picture(forest: str, page: Page, tree: Tree = None) -> Response:
-    picture = _find(page, forest).draw(tree)
-    return Response(picture, headers=_IMAGE, media_type="image/svg+xml")
+    picture = find(page, forest).draw(tree)
+    return Response(picture, headers=IMAGE, media_type="image/svg+xml")
 
 
 @router.get("/forests/{forest}/forest.json", dependencies=HEAVY)
 def download_json(forest: str, page: Page) -> Response:
     """The file that `frith show` and `Forest.load` read."""
-    text = forest_alone(_find(page, forest).packed())
-    return _download(StreamingResponse(text, media_type="application/json"), f"{forest}.json")
+    text = find(page, forest).download()
+    return download(StreamingResponse(text, media_type="application/json"), f"{forest}.json")
 
 
 @router.get("/forests/{forest}/model.onnx", dependencies=HEAVY)
 def download_onnx(forest: str, page: Page) -> Response:
-    model = _find(page, forest).to_onnx()
-    return _download(Response(model, media_type="application/octet-stream"), f"{forest}.onnx")
+    model = find(page, forest).to_onnx()
+    return download(Response(model, media_type="application/octet-stream"), f"{forest}.onnx")
 
 
 @router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, page: Page) -> Response:
-    found = _find(page, forest).forest()
+    found = find(page, forest).forest()
     rules = (found.measured or found).rules()[:_MAX_RULES]
-    return _download(Response(rules.to_csv(), media_type="text/csv"), f"{forest}-rules.csv")
+    return download(Response(rules.to_csv(), media_type="text/csv"), f"{forest}-rules.csv")
 
 
 @router.get("/forests/{forest}/quote")
@@ -107,16 +106,6 @@ def _ask(page: PageRequest, forest: str, form: Form, at: str, batch: str | None)
     except Problem as problem:
         return _forest_page(page, forest, form=form, problem=problem, at=at)
     return page.go("jobs", job.id)
-
-
-def _find(page: PageRequest, forest: str) -> Released:
-    with page.read() as session:
-        return forests.find_forest(page.context, session, forest, page.member)
-
-
-def _download(answer: Response, name: str) -> Response:
-    answer.headers["content-disposition"] = f'attachment; filename="forest-{name}"'
-    return answer
 
 
 def _forest_page(
@@ -159,6 +148,12 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
         "n_rules": len(rules),
         "rules": rules[:n_rules],
         "importances": list(important.itertuples()),
+        "facts": [*facts_of(forest), *spent_rows(forest)],
+        "recipe": recipe(forest),
+        "not_the_same": NOT_THE_SAME,
+        "never_asked": [
+            n for a, n in enumerate(forest.domain.names) if a not in forest.trees.asked
+        ],
     }
 
 
