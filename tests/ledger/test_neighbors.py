@@ -147,6 +147,9 @@ def forget_neighbors(path):
             file.execute("UPDATE entry SET purpose = ?, hash = ? WHERE id = ?", values)
         file.execute("UPDATE ledger_head SET hash = ?", (previous,))
         file.execute("ALTER TABLE account DROP COLUMN neighbors")
+        file.execute("ALTER TABLE job DROP COLUMN stored")
+        file.execute("ALTER TABLE member DROP COLUMN stored")
+        file.execute("DROP TABLE worker")
         file.execute("UPDATE frith_version SET version_num = '0002'")
     file.close()
 
