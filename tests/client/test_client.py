@@ -336,7 +336,7 @@ def test_a_queued_job_can_be_cancelled_and_costs_nothing(host, asked):
     with pytest.raises(RemoteError, match="was cancelled") as caught:
         job.result()
     assert caught.value.code == "cancelled"
-    with pytest.raises(RemoteError, match="only a queued job"):
+    with pytest.raises(RemoteError, match="only a job that has not ended"):
         job.cancel()
 
 
