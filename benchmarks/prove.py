@@ -75,6 +75,12 @@ STEPS = (
         "results/server.md",
     ),
     Step(
+        "server-against",
+        "Quotes a second and pages while jobs train, beside an earlier source and with a long history.",
+        (PYTHON, "benchmarks/server_against.py"),
+        "results/server_against.md",
+    ),
+    Step(
         "hostile",
         "100,000 mutated questions and 50,000 mutated forests: each refused with a clear error, or answered "
         "within the sensitivity it was charged for; no hang, no crash, no access outside an array.",
@@ -134,6 +140,13 @@ STEPS = (
         "All our learners and other people's on the same folds of at least 20 sets, at six budgets.",
         (PYTHON, "benchmarks/peers.py"),
         "results/peers.md",
+    ),
+    Step(
+        "explanations",
+        "Every interval that a rule, a count or a score prints holds the training table's value as often as "
+        "it says, for every learner; what counted rules cost.",
+        (PYTHON, "benchmarks/explanations.py", "--resume"),
+        "results/explanations.md",
     ),
     Step(
         "flagship-speed",

@@ -1,6 +1,6 @@
 """The analyst's and the curator's side of a private database: `frith.connect(url, token)`.
 
-Asking needs the `client` extra, so names are imported when first used; `kinds` needs nothing.
+Asking needs the `client` extra, so names are imported on first use; `kinds` needs no extra.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Your account of a table, with the accounts beside it."""
+"""Your account for a table, and the other accounts that you may see."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class TableAccount(Account):
 
     renewal: str | None = None
     whole: Account | None = None
-    """The table's own account, for curators."""
+    """The table's own account; for curators only."""
     analysts: tuple[Account, ...] = ()
-    """Everybody's, for curators."""
+    """Every analyst's account; for curators only."""
     batches: Mapping[str, TableAccount] = {}
-    """Yours of the batches that have a budget of their own, by name."""
+    """Your accounts for the batches that have their own budget, by batch name."""
 
     @classmethod
     def of(cls, budget: BudgetResponse | BatchBudget) -> TableAccount:

@@ -19,7 +19,7 @@ _POLICY = tuple(d.PolicyRequest.model_fields)
 
 
 class Curating:
-    """For curators; the server refuses everybody else."""
+    """Methods for curators; the server refuses everybody else."""
 
     _wire: Wire
 

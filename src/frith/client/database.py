@@ -52,17 +52,22 @@ def connect(
 
     Parameters
     ----------
-    url : the server's URL, such as https://data.example.org
-    token : your token, from a curator; FRITH_TOKEN if none is given
-    timeout : seconds to wait for a response; jobs may take longer
-    verify : True to trust the usual certificate authorities, or the file of another
-    insecure : True to send the token to another machine over plain http
+    url : str
+        The server's URL, such as https://data.example.org.
+    token : str or None, default=None
+        Your token, from a curator. None reads the environment variable FRITH_TOKEN.
+    timeout : float, default=30
+        Seconds to wait for a response. Jobs may take longer.
+    verify : bool, str, Path or SSLContext, default=True
+        True trusts the usual certificate authorities; a path names the file of another.
+    insecure : bool, default=False
+        True sends the token to another machine over plain http.
     """
     return RemoteDatabase(Wire(url, token, timeout=timeout, verify=verify, insecure=insecure))
 
 
 class RemoteDatabase(Curating):
-    """A server with tables that nobody may see. It answers with forests.
+    """A server that holds tables nobody may see, and answers with forests.
 
     Forests come back as fitted estimators with a guarantee and a receipt. Asking for the same forest
     again returns the same forest and costs nothing more.
@@ -115,7 +120,7 @@ class RemoteDatabase(Curating):
         )
 
     def forest(self, id: str) -> PrivateForestClassifier:
-        """A finished forest as a fitted estimator. Free, as often as you like."""
+        """A finished forest as a fitted estimator. Free every time."""
         return read_estimator(self._wire.get("forests", id))
 
     def ledger(self) -> list[Receipt]:
@@ -179,17 +184,27 @@ class RemoteDatabase(Curating):
 
         Parameters
         ----------
-        table, learner : names from `tables()` and `learners()`; without a learner it is "forest",
-            or the first that the table allows
-        epsilon, delta : the budget, read exactly as written
-        key : names the request, so that sending it again is the same request; random unless given
-        wait : False returns the `Job` at once
-        progress : True shows a spinner on a terminal; a function is called with the job instead
-        **parameters : the learner's own
+        table : str
+            A name from `tables()`.
+        learner : str or None, default=None
+            A name from `learners()`. None takes "forest", or the first that the table allows.
+        epsilon : int, float, str or Fraction
+            The budget, read exactly as written.
+        delta : int, float, str or Fraction, default=0
+            Above 0 on tables whose budget has a delta.
+        key : str or None, default=None
+            Names the request, so that a retry is the same request. None makes a random key.
+        wait : bool, default=True
+            False returns the `Job` at once.
+        progress : bool or callable, default=True
+            True shows a spinner on a terminal. A function is called with the job instead.
+        **parameters : Any
+            The learner's own parameters.
 
         Returns
         -------
-        A fitted estimator of the learner's class, with `forest_`, `receipt_` and `remote_id_`.
+        PrivateForestClassifier or Job
+            A fitted estimator of the learner's class, with `forest_`, `receipt_` and `remote_id_`.
         """
         body = _forest_request(learner, epsilon, delta, parameters)
         return self._ask_forest(("tables", table, "forests"), body, key, wait, progress)
@@ -316,7 +331,7 @@ class RemoteDatabase(Curating):
     # -- leaving -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the connection; jobs go on."""
+        """Close the connection; jobs continue."""
         self._wire.close()
 
     def __enter__(self) -> Self:

@@ -39,7 +39,7 @@ def read_score(data: Any) -> Score:
 
 
 def id_of(forest: PrivateForestClassifier | str) -> str:
-    """The id of a forest on the server, given as such or by its estimator."""
+    """The id of a forest on the server, given the id itself or an estimator."""
     if isinstance(forest, str):
         return forest
     known = getattr(forest, "_from_server", None)

@@ -56,7 +56,7 @@ class Job(JobResponse):
         return self
 
     def wait(self, progress: Progress = True) -> Job:
-        """Wait until it is over. An interrupt stops the waiting, not the job."""
+        """Wait until the job ends. An interrupt stops the wait, not the job."""
         with _telling(self), _shown(progress) as show:
             pause, before = _FIRST, None
             while True:
@@ -76,7 +76,7 @@ class Job(JobResponse):
         return CountsResponse.read(self._wire.get("counts", self.id)).to_json()
 
     def result(self, progress: Progress = True) -> PrivateForestClassifier | Score:
-        """The fitted estimator or the score; waits until it is there."""
+        """The fitted estimator or the score; waits until the job ends."""
         self.wait(progress)
         self._must_be_done()
         if self.kind == JobKind.SCORE:
@@ -94,7 +94,7 @@ class Job(JobResponse):
 
 @contextmanager
 def _telling(job: Job) -> Iterator[None]:
-    """If waiting ends early, say that the job goes on and how to come back to it."""
+    """If the wait ends early, say that the job continues and how to get back to it."""
     back = f"job {job.id} goes on at the server"
     try:
         yield

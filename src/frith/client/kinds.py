@@ -1,4 +1,4 @@
-"""The closed sets of words that server and client exchange; as text they are what JSON holds."""
+"""The closed sets of words that server and client exchange; their text is what JSON holds."""
 
 from enum import StrEnum
 
@@ -21,7 +21,7 @@ class JobKind(StrEnum):
 
 
 class JobState(StrEnum):
-    """How far a job is: queued, then running, then done or failed; or cancelled while queued."""
+    """A job's progress: queued, then running, then done or failed; or cancelled while queued."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -54,4 +54,4 @@ class ProblemCode(StrEnum):
     UNREACHABLE = "unreachable"
     """The client's own: the server did not answer."""
     NOT_FRITH = "not_frith"
-    """The client's own: what answered is no private database."""
+    """The client's own: whatever answered is not a private database."""

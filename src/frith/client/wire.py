@@ -49,7 +49,7 @@ class Wire:
             verify=_trusted(verify),
             trust_env=not is_loopback(
                 parts
-            ),  # a proxy must not see requests that stay on this machine
+            ),  # send no request that stays on this machine through a proxy
         )
 
     def get(self, *path: str, retry: bool = True) -> Any:
@@ -181,7 +181,7 @@ def is_loopback(parts: SplitResult) -> bool:
 
 
 def read_token(token: str | None) -> str:
-    """The given token, else FRITH_TOKEN's. No message quotes it."""
+    """The given token, or else FRITH_TOKEN. No message quotes it."""
     text = (os.environ.get(TOKEN, "") if token is None else token).strip()
     if not text:
         raise ValueError(f"no token: pass token=, or set {TOKEN}; a curator can make you one")
@@ -198,7 +198,7 @@ def _trusted(verify: Any) -> Any:
 
 
 def _wait_for(answer: httpx2.Response | Exception, pause: float) -> float | None:
-    """Seconds to wait before a retry; None if this response is final."""
+    """Seconds to wait before a retry; None if the response needs none."""
     if isinstance(answer, Exception):
         return None if _is_about_tls(answer) else pause
     if answer.status_code not in _BUSY:

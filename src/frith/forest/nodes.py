@@ -51,7 +51,7 @@ class Condition:
 
     @property
     def is_possible(self) -> bool:
-        """False where questions on one path exclude each other."""
+        """False if the splits on one path exclude each other."""
         return self.low < self.high and (not self.without or bool(self.codes))
 
     @property
@@ -75,7 +75,7 @@ class Condition:
 
     @property
     def missing(self) -> bool:
-        """Whether missing numbers, where they have a code of their own, are meant too."""
+        """Whether the condition includes missing numbers, if they have their own code."""
         return isinstance(self.attribute, Numeric) and self.low <= self.attribute.cells < self.high
 
     def covers(self, codes: NDArray[Any]) -> NDArray[np.bool_]:

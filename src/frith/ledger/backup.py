@@ -1,4 +1,4 @@
-"""Backups of a SQLite database: taken while it is in use, and put back without forgetting a charge."""
+"""Backups of a SQLite database: taken while it is in use, and restored without losing a charge."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def back_up(database: Database, to: Path) -> None:
 
 
 def put_back(copy: Path, database: Database, *, forget: bool = False) -> None:
-    """Make a database what its copy is. Refuses to lose entries of the ledger.
+    """Restore a database from its copy. Refuses to lose entries of the ledger.
 
     A copy that lacks charges would sell the same budget again, so it is taken only where the
     database is gone or the copy has all that it holds, or where the curator says to forget. Nobody

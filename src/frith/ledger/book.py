@@ -189,7 +189,7 @@ class Book:
         return self._append(name, EntryKind.BUDGET, None, state.total, purpose)
 
     def set_budget(self, name: str, epsilon: object) -> Receipt:
-        """Set another total for the same delta. What is spent stays spent."""
+        """Set a new total for the same delta. What is spent stays spent."""
         self.lock()
         old = self.state(name).budget
         budget = Budget.of(epsilon, old.delta)
@@ -263,8 +263,8 @@ class Book:
     def charge(self, name: str, amount: Fraction, purpose: str, neighbors: str) -> Receipt:
         """Take an amount at once.
 
-        Raises `OtherNeighbors` where the account is for others, `BudgetExceeded` where the amount is
-        not there; nothing is changed then.
+        Raises `OtherNeighbors` if the account is for others, and `BudgetExceeded` if too little is
+        left; neither changes anything.
         """
         self.lock()
         self._check(name, amount, neighbors)

@@ -64,7 +64,7 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Session]:
-        """One transaction that only looks, at one moment, whatever is written meanwhile."""
+        """One read-only transaction over a snapshot, whatever is written meanwhile."""
         with self._transaction(self._readers) as session:
             yield session
 
@@ -84,7 +84,7 @@ class Database:
 
     @property
     def version(self) -> str | None:
-        """The last migration that ran here, None where this is no database of frith."""
+        """The last migration that ran here; None if this is not a frith database."""
         with self.read() as session:
             connection = session.connection()
             if not inspect(connection).has_table("frith_version"):
@@ -92,7 +92,7 @@ class Database:
             return connection.execute(text("SELECT version_num FROM frith_version")).scalar()
 
     def check(self) -> None:
-        """Raise where this is no database of frith; bring an older one up to date."""
+        """Raise if this is not a frith database; upgrade an older one."""
         if self.file is not None and not self.file.is_file():
             raise SourceError(f"there is no database at {self}; name the one to use")
         version = self.version

@@ -49,19 +49,24 @@ class Ledger:
         records_per_person: int | None = None,
         account: str = "table",
     ) -> Ledger:
-        """Open an account with a budget; the file is made when it is not there yet.
+        """Open an account with a budget; creates the file if it does not exist.
 
         A pure budget is kept in epsilon. One with a delta is converted to rho, once, and every
         request is charged in rho.
 
         Parameters
         ----------
-        place : the path of its file, or the URL of its PostgreSQL database
-        epsilon : what may be spent in all
-        delta : above 0 for a budget that is kept in rho
-        records_per_person : None for fits that protect single records; else the `records` of the
-            domain's `Person`. Fits for other neighbors are refused.
-        account : its name, where one database holds several
+        place : str or Path
+            The path of the ledger's file, or the URL of its PostgreSQL database.
+        epsilon : int, float, str or Fraction
+            What may be spent in total.
+        delta : int, float, str or Fraction, default=0
+            Above 0 for a budget that is kept in rho.
+        records_per_person : int or None, default=None
+            None for fits that protect single records; otherwise the `records` of the domain's
+            `Person`. Fits for other neighbors are refused.
+        account : str, default="table"
+            The account's name, if one database holds several.
         """
         neighbors = neighbors_of(records_per_person)
         budget = Budget.of(epsilon, delta)
@@ -78,16 +83,19 @@ class Ledger:
 
         Parameters
         ----------
-        request : the whole budget of a fit
-        purpose : what the charge is for, in one line
-        neighbors : those of the fit's guarantee
+        request : Budget
+            The whole budget of a fit.
+        purpose : str
+            What the charge is for, in one line.
+        neighbors : str
+            The neighbors of the fit's guarantee.
 
         Raises
         ------
         OtherNeighbors
-            where the account is for other neighbors, whose amounts do not add
+            If the account is for other neighbors, whose amounts do not add.
         BudgetExceeded
-            where less is left
+            If less is left.
         """
         with self._book(write=True) as book:
             amount = request.cost_in(self._state(book).unit)
@@ -105,14 +113,14 @@ class Ledger:
             return book.tell_time(ACCEPTED)
 
     def set_budget(self, epsilon: object) -> None:
-        """Set another total for the same delta; the change is an entry of its own."""
+        """Set a new total for the same delta; the change gets its own entry."""
         with self._book(write=True) as book:
             self._state(book)
             book.set_budget(self.account, epsilon)
 
     @property
     def path(self) -> Path:
-        """The file of a ledger that is one."""
+        """The path of the ledger's file; only a SQLite ledger has one."""
         return Path(url_of(self.place).database or "")
 
     @property
@@ -130,7 +138,7 @@ class Ledger:
 
     @property
     def neighbors(self) -> str | None:
-        """What the account's amounts are about; None for an older one until it is declared."""
+        """The neighbors that the account protects; None for an older one until it is declared."""
         return self.state.neighbors
 
     @property

@@ -29,7 +29,7 @@ class State:
         return max(Fraction(0), self.total - self.spent - self.held)
 
     def check(self, amount: Fraction) -> None:
-        """Raise `BudgetExceeded` where `amount` is not there."""
+        """Raise `BudgetExceeded` if less than `amount` is left."""
         if amount > self.remaining:
             what = f"the account {self.name!r}"
             raise BudgetExceeded(what, requested=amount, remaining=self.remaining, unit=self.unit)

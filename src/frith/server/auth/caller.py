@@ -1,4 +1,4 @@
-"""The caller of a route or a page, and what both declare alike."""
+"""The caller of a route or a page, and the dependencies that both declare."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class View:
 
     @property
     def neighbors(self) -> str:
-        """What the amounts of the table's accounts protect."""
+        """The neighbors that the amounts of the table's accounts protect."""
         person = self.domain.person
         return neighbors_of(None if person is None else person.records)
 

@@ -68,7 +68,7 @@ def repeated(session: Session, jobs: Sequence[Job]) -> dict[str, Job]:
 
 
 def shown_state(context: Context, job: Job) -> JobState:
-    """The state to show: with a delivery schedule, a finished job is running until it is due."""
+    """The state to show: on a delivery schedule, a finished job shows as running until due."""
     if job.state not in (JobState.DONE, JobState.FAILED) or not is_held_back(context, job):
         return JobState(job.state)
     return JobState.RUNNING

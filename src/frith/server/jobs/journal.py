@@ -3,8 +3,8 @@
 A worker may die after an analyst has seen how many passes its job had begun, and that number can
 depend on noise. If a rerun drew new noise, the analyst would know of two draws for one charge. So
 answers are stored before the next pass is shown, and a rerun gets them again, in order: with the same
-seed and the same answers, a learner asks the same questions. Answers that were not stored had shown
-nowhere, and are drawn anew. Only releases are stored, never an exact sum.
+seed and the same answers, a learner asks the same questions. Answers that were not stored were
+never shown, and are drawn again. Only releases are stored, never an exact sum.
 """
 
 from __future__ import annotations

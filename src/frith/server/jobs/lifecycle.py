@@ -83,7 +83,7 @@ def take(
 
 
 def _is_resting(context: Context, session: Session, worker: str) -> bool:
-    """Whether the worker waits until its last job is shown: starting another would reveal its end."""
+    """Whether the worker must wait until its last job is shown: a new job would reveal its end."""
     if not context.settings.deliver_every:
         return False
     query = select(Job).where(

@@ -1,4 +1,4 @@
-"""Tables as an analyst sees them: what there is, what is left, and the form to train."""
+"""Tables as an analyst sees them: the tables, the budget left, and the form to train."""
 
 from __future__ import annotations
 
