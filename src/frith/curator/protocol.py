@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.kernels import Choice, NodeSplits, Question, SignsChoice
+from frith.kernels import Choice, NamedSplits, NodeSplits, Partitions, Question, SignsChoice
 from frith.kernels.gradients import ScoreColumn
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
@@ -58,7 +58,7 @@ class CuratorLike(Protocol):
         ...
 
     def choose_splits(
-        self, question: NodeSplits, share: Fraction, purpose: str
+        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
     ) -> NDArray[np.int64]:
         """A candidate for each node of a level."""
         ...
@@ -67,6 +67,12 @@ class CuratorLike(Protocol):
         self, question: SignsChoice, share: Fraction, purpose: str
     ) -> tuple[int, NDArray[np.int64]]:
         """The place of a split, and a sign or nothing for every label."""
+        ...
+
+    def choose_labels(
+        self, question: Partitions, share: Fraction, purpose: str
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The place of a partition, and a label for each of its parts."""
         ...
 
     def records(self, share: Fraction) -> int:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
 from frith.growing.additive import AdditiveTables
 from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, SignBoosting, plan
 from frith.growing.label_boosting import VectorBoosting
+from frith.growing.naming import NamingTree
 from frith.growing.parts import Part, forest_of_parts
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.base import PrivateForestClassifier
@@ -24,6 +23,11 @@ from frith.privacy.budget import Budget
 _ROOM_FOR_TEMPERATURE = 80
 _MANY_LABELS = 16
 _ROOM_FOR_BOTH = 3_000
+_ROOM_FOR_WIDE, _ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 5, 20, 30
+_ROOM_FOR_TABLES = 60
+_ROOM_FOR_STEPS = 240
+_FOR_COUNTS = Fraction(15, 100)
+_FOR_STRENGTH = Fraction(8, 100)
 
 
 class ForestClassifier(PrivateForestClassifier):
@@ -151,17 +155,37 @@ class ForestClassifier(PrivateForestClassifier):
 
 
 def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
-    """Steps for two labels; tables, steps or both for more. Public facts decide which."""
-    layout, n = facts.layout, facts.n_records
+    """Steps for two labels; for more, named labels, tables, steps. Public facts decide which."""
+    layout, n, whole = facts.layout, facts.n_records, curator.remaining_share
     if layout.domain.n_labels == 2:
         return SignBoosting(curator, layout, n).learn(facts.steps())
-    steps, size, share = facts.vector_steps()
-    parts: list[Part] = []
-    if share < 1:
-        for_tables = curator.remaining_share * (1 - share)
-        has_room = facts.signal / layout.domain.n_labels >= _ROOM_FOR_TEMPERATURE
-        parts = AdditiveTables(curator, layout, n).learn(facts.tables(), for_tables, has_room)
-    return VectorBoosting(curator, layout, n, parts).learn(steps, size) if steps else parts
+    route, parts = facts.route(), list[Part]()
+    if route.named:
+        levels, for_counts = facts.levels()
+        parts = [NamingTree(curator, layout, n).learn(levels, whole * route.named, for_counts)]
+    elif route.tables:
+        has_room = facts.room >= _ROOM_FOR_TEMPERATURE
+        tables = AdditiveTables(curator, layout, n)
+        parts = tables.learn(facts.tables(), whole * route.tables, has_room)
+    if not route.steps:
+        return parts
+    return VectorBoosting(curator, layout, n, parts).learn(
+        route.steps, route.size, route.for_strength
+    )
+
+
+@dataclass(frozen=True)
+class _Route:
+    """How a budget is used for more than two labels: the shares of a start, and the steps after it.
+
+    `for_strength` is the share of what the start leaves.
+    """
+
+    named: Fraction = Fraction(0)
+    tables: Fraction = Fraction(0)
+    steps: int = 0
+    size: float = 1.5
+    for_strength: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -187,25 +211,53 @@ class _Facts:
         persons = self.n_records / self.records_per_person
         return (persons * math.sqrt(5.6 * float(self.budget.total)) / 17.5) ** (2 / 3)
 
-    def vector_steps(self) -> tuple[int, float, Fraction]:
-        """For more than two labels: how many steps, their size, and their share of the budget.
+    @property
+    def room(self) -> float:
+        """The signal that each label has."""
+        return self.signal / self.layout.domain.n_labels
 
-        Numbers have an order that steps use and tables do not; many labels drown a step; and where
-        the budget is large, tables first and steps after them do better than either.
+    def route(self) -> _Route:
+        """For more than two labels: a tree that names labels, tables, steps, or steps after either.
+
+        A tree names as many labels as it has leaves; tables are best where records fill their
+        domain, so that attributes are nearly independent, and where labels are very many.
         """
-        signal, n_labels = self.signal, self.layout.domain.n_labels
+        n_labels, room = self.layout.domain.n_labels, self.room
         if n_labels == 1:
-            return 0, 0.0, Fraction(0)
-        if math.isinf(signal):
-            return LIMIT_STEPS, 1.5, Fraction(1)
-        bins = np.diff(self.layout.starts)
-        ordered = sum(int(b) for a, b in enumerate(bins) if self.layout.is_numeric(a))
-        room = signal / n_labels
-        if 2 * ordered >= bins.sum() and n_labels <= _MANY_LABELS and room >= _ROOM_FOR_TEMPERATURE:
-            return max(1, min(MAX_STEPS, round(math.sqrt(signal) / 5))), 1.5, Fraction(1)
-        if room >= _ROOM_FOR_BOTH:
-            return min(MAX_STEPS, round(math.sqrt(signal / 2) / 5)), 0.6, Fraction(1, 2)
-        return 0, 0.0, Fraction(0)
+            return _Route(tables=Fraction(1))
+        if math.isinf(room):
+            return _Route(steps=LIMIT_STEPS)
+        if n_labels > _MANY_LABELS or (self.fills_its_domain and room >= _ROOM_FOR_TABLES):
+            if room < _ROOM_FOR_BOTH:
+                return _Route(tables=Fraction(1))
+            return _Route(tables=Fraction(1, 2), steps=_steps_of(self.signal / 2), size=0.6)
+        if room < _ROOM_FOR_STEPS:
+            return _Route(named=Fraction(1))
+        named = min(Fraction(3, 10), Fraction(round(1000 * 40 / room), 1000))
+        rest = self.signal * float((1 - named) * (1 - _FOR_STRENGTH))
+        return _Route(named=named, steps=_steps_of(rest), for_strength=_FOR_STRENGTH)
+
+    @property
+    def fills_its_domain(self) -> bool:
+        """Whether all attributes are categories, with few combinations for so many records."""
+        attributes = self.layout.domain.attributes
+        if any(self.layout.is_numeric(a) for a in range(len(attributes))):
+            return False
+        return math.prod(a.size for a in attributes) <= 10 * self.n_records
+
+    def levels(self) -> tuple[int, Fraction]:
+        """How many levels of named labels pay, 0 for a wide partition; and the part for counts.
+
+        With many labels a low tree cannot name them all.
+        """
+        room, n_labels = self.room, self.layout.domain.n_labels
+        if room >= _ROOM_FOR_STEPS:
+            return (2 if n_labels < 8 else 3), Fraction(2, 5)
+        for_counts = _FOR_COUNTS if room >= _ROOM_FOR_COUNTS else Fraction(0)
+        if _ROOM_FOR_WIDE <= room < _ROOM_FOR_DEPTH:
+            return 0, for_counts
+        limits = (16, 60) if n_labels < 6 else (14, 45, 120) if n_labels < 8 else (12, 30, 100)
+        return 1 + sum(room >= limit for limit in limits), for_counts
 
     def tables(self) -> int:
         """How many attributes' tables pay; Gaussian noise can afford all of them."""
@@ -227,4 +279,9 @@ class _Facts:
         """Whether a budget with a delta buys more than a pure one of the same epsilon."""
         if self.layout.domain.n_labels == 2:
             return plan(pure.steps())[2] and self.steps() > pure.steps()
-        return not pure.vector_steps()[0] and self.table_noise() < pure.table_noise()
+        route = pure.route()
+        return bool(route.tables and not route.steps) and self.table_noise() < pure.table_noise()
+
+
+def _steps_of(signal: float) -> int:
+    return max(1, min(MAX_STEPS, round(math.sqrt(signal) / 5)))

@@ -1,0 +1,149 @@
+"""A tree that pays for choices which name labels, and little or nothing for counts.
+
+wide    choose a partition of all records and a label for each of its parts
+deep    for each level: at each open node choose a label for all of it, or (split, label left,
+        label right)
+
+either by how many records get their own label; where the budget allows, release the label counts
+of the leaves, and shrink them. A record is at one node of a level, so the choices of a level
+compose in parallel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith._arrays import Floats
+from frith.curator import CuratorLike
+from frith.forest.trees import Trees
+from frith.growing.additive import bin_tree
+from frith.growing.builder import TreeBuilder, single_leaf
+from frith.growing.oblivious import ask_once
+from frith.growing.parts import Part
+from frith.kernels import LeafCounts, NamedSplits, Partitions, SplitCounts
+from frith.kernels.layout import Layout
+from frith.kernels.splits import BinarySplit, BinarySplits
+
+_CLAIM = 0.5  # the share that chosen labels are taken to get right, before they are counted
+_DOUBT = 0.2  # the standard deviation of that guess
+_LEAD = 1.01  # how far a chosen label stays ahead of the others
+
+
+@dataclass
+class NamingTree:
+    """The algorithm above; everything it keeps is public or released."""
+
+    curator: CuratorLike
+    layout: Layout
+    n_records: int
+
+    def learn(self, levels: int, share: Fraction, for_counts: Fraction) -> Part:
+        """A tree worth `share` of the budget, of which the part `for_counts` is for leaf counts.
+
+        Without levels it is wide: one partition.
+        """
+        for_choices = share * (1 - for_counts)
+        if levels:
+            tree, labels = self._grow(levels, for_choices / levels)
+        else:
+            tree, labels = self._part(for_choices)
+        if not for_counts:
+            return self._guess(tree, labels)
+        counts = self.curator.noisy_counts(
+            LeafCounts(tree, self.layout.domain), share * for_counts, "labels in the leaves"
+        )
+        shares, sizes = leaf_shares(counts.values, counts.variance, labels, self.n_records)
+        return Part(tree, np.log(shares), sizes, counts.variance)
+
+    def _part(self, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
+        question = Partitions(self._level(single_leaf(), [0]), BinarySplits(self.layout))
+        place, labels = self.curator.choose_labels(question, share, "partition and labels")
+        chosen = question.chosen(place)
+        if isinstance(chosen, BinarySplit):
+            return ask_once(self.layout.domain, chosen), labels
+        cuts = [*self.layout.cuts]
+        if self.layout.is_numeric(chosen.attribute):
+            cuts[chosen.attribute] = cuts[chosen.attribute][np.flatnonzero(np.diff(chosen.group))]
+        tree, part_of_leaf = bin_tree(Layout(self.layout.domain, tuple(cuts)), chosen.attribute)
+        return tree, labels[part_of_leaf]
+
+    def _grow(self, levels: int, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
+        builder, splits = TreeBuilder(), BinarySplits(self.layout)
+        labels, open_nodes = {0: -1}, [0]
+        for level in range(1, levels + 1):
+            kept = np.array([labels[node] for node in open_nodes])
+            question = NamedSplits(self._level(builder.trees(), open_nodes), splits, kept)
+            picks = self.curator.choose_splits(question, share, f"labels of level {level}")
+            below: list[int] = []
+            for node, pick in zip(open_nodes, picks.tolist(), strict=True):
+                split, left, right = question.chosen(pick)
+                labels[node] = left
+                if split.attribute >= 0:
+                    children = builder.ask(node, split)
+                    labels |= zip(children, (left, right), strict=True)
+                    below += children
+            open_nodes = below
+            if not open_nodes:
+                break
+        tree = builder.trees()
+        return tree, np.array([labels[leaf] for leaf in tree.leaves.tolist()])
+
+    def _level(self, tree: Trees, open_nodes: list[int]) -> SplitCounts:
+        asks = np.ones((len(open_nodes), len(self.layout.domain.attributes)), dtype=bool)
+        return SplitCounts(tree, self.layout, np.array(open_nodes), asks)
+
+    def _guess(self, tree: Trees, labels: NDArray[np.int64]) -> Part:
+        """Without counts the chosen labels alone predict; supports are as uncertain as large."""
+        n_leaves, n_labels = len(labels), self.layout.domain.n_labels
+        claim = max(0.45, 1.4 / n_labels)
+        shares = np.full((n_leaves, n_labels), (1 - claim) / (n_labels - 1))
+        shares[np.arange(n_leaves), labels] = claim
+        support = np.full(n_leaves, self.n_records / n_leaves)
+        return Part(tree, np.log(shares), support, float(support[0] ** 2))
+
+
+# -- post-processing ---------------------------------------------------------------------------
+
+
+def leaf_shares(
+    counts: NDArray[np.int64], variance: float, labels: NDArray[np.int64], n_records: int
+) -> tuple[Floats, Floats]:
+    """The label shares and the size of each leaf; `labels` are those that were chosen.
+
+    All leaves together say how often chosen labels are right and how common each label is. Each
+    leaf is shrunk towards that as far as noise explains what it says by itself.
+    """
+    n_leaves, n_labels = counts.shape
+    rows, variance = np.arange(n_leaves), max(variance, 1e-9)
+    even = n_records / n_labels
+    totals = np.maximum(_shrunk(counts.sum(axis=0), even, n_leaves * variance), 0.05 * even)
+    common, mean = totals / totals.sum(), n_records / n_leaves
+    sizes = np.maximum(_shrunk(counts.sum(axis=1), mean, n_labels * variance), 0.1 * mean)
+    sizes = sizes * n_records / sizes.sum()
+    seen, spread = counts[rows, labels].sum() / n_records, n_leaves * variance / n_records**2
+    guess = max(_CLAIM, float(common.max()))
+    right = (seen / spread + guess / _DOUBT**2) / (1 / spread + 1 / _DOUBT**2)
+    right = float(np.clip(right, max(1 / n_labels, 0.3), 0.97))
+    prior = np.tile(common, (n_leaves, 1))
+    prior[rows, labels] = 0
+    prior *= (1 - right) / prior.sum(axis=1, keepdims=True)
+    prior[rows, labels] = right
+    expected, weights = sizes[:, None] * prior, common * n_labels
+    beyond = counts - expected
+    power = float(((beyond**2 - variance) * weights).sum()) / (n_leaves * (weights**2).sum())
+    signal = max(0.0, power) * weights
+    shares = np.maximum(expected + beyond * signal / (signal + variance), 0.1 * expected)
+    shares += 0.5 * prior
+    shares[rows, labels] = np.maximum(shares[rows, labels], _LEAD * shares.max(axis=1))
+    return shares / shares.sum(axis=1, keepdims=True), sizes
+
+
+def _shrunk(sums: NDArray[np.int64], mean: float, variance: float) -> Floats:
+    """Sums that should be about equal, kept apart as far as noise does not explain it."""
+    off = sums - mean
+    kept = max(0.0, 1 - len(off) * variance / max(float((off**2).sum()), 1e-9))
+    return np.asarray(mean + kept * off)
