@@ -65,6 +65,8 @@ class Curator:
     first record is read.
     """
 
+    has_private_choices = True
+
     def __init__(
         self,
         engine: Engine,

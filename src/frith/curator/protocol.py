@@ -48,6 +48,10 @@ class CuratorLike(Protocol):
     def guarantee(self) -> Guarantee: ...
     @property
     def receipt(self) -> Receipt | None: ...
+    @property
+    def has_private_choices(self) -> bool:
+        """Whether a choice is as good as its share; else it is made from noisy sums of everything."""
+        ...
 
     def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
         """The sums of a question, with noise for `share` of the budget."""

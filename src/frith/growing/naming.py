@@ -30,6 +30,7 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 
 _CLAIM = 0.5  # the share that chosen labels are taken to get right, before they are counted
 _DOUBT = 0.2  # the standard deviation of that guess
+_UNNAMED = 0.5  # how common a label is that no leaf has, where one leaf's counts 1
 _LEAD = 1.01  # how far a chosen label stays ahead of the others
 
 
@@ -46,15 +47,16 @@ class NamingTree:
 
         Without levels it is wide: one partition.
         """
-        for_choices = share * (1 - for_counts)
+        before, for_choices = self.curator.remaining_share, share * (1 - for_counts)
         if levels:
             tree, labels = self._grow(levels, for_choices / levels)
         else:
             tree, labels = self._part(for_choices)
-        if not for_counts:
+        left = share - (before - self.curator.remaining_share)  # more, if no node was left to split
+        if not left:
             return self._guess(tree, labels)
         counts = self.curator.noisy_counts(
-            LeafCounts(tree, self.layout.domain), share * for_counts, "labels in the leaves"
+            LeafCounts(tree, self.layout.domain), left, "labels in the leaves"
         )
         shares, sizes = leaf_shares(counts.values, counts.variance, labels, self.n_records)
         return Part(tree, np.log(shares), sizes, counts.variance)
@@ -99,9 +101,8 @@ class NamingTree:
     def _guess(self, tree: Trees, labels: NDArray[np.int64]) -> Part:
         """Without counts the chosen labels alone predict; supports are as uncertain as large."""
         n_leaves, n_labels = len(labels), self.layout.domain.n_labels
-        claim = max(0.45, 1.4 / n_labels)
-        shares = np.full((n_leaves, n_labels), (1 - claim) / (n_labels - 1))
-        shares[np.arange(n_leaves), labels] = claim
+        common = np.bincount(labels, minlength=n_labels) + _UNNAMED
+        shares = _prior(common / common.sum(), labels, n_labels**-0.5)
         support = np.full(n_leaves, self.n_records / n_leaves)
         return Part(tree, np.log(shares), support, float(support[0] ** 2))
 
@@ -128,10 +129,7 @@ def leaf_shares(
     guess = max(_CLAIM, float(common.max()))
     right = (seen / spread + guess / _DOUBT**2) / (1 / spread + 1 / _DOUBT**2)
     right = float(np.clip(right, max(1 / n_labels, 0.3), 0.97))
-    prior = np.tile(common, (n_leaves, 1))
-    prior[rows, labels] = 0
-    prior *= (1 - right) / prior.sum(axis=1, keepdims=True)
-    prior[rows, labels] = right
+    prior = _prior(common, labels, right)
     expected, weights = sizes[:, None] * prior, common * n_labels
     beyond = counts - expected
     power = float(((beyond**2 - variance) * weights).sum()) / (n_leaves * (weights**2).sum())
@@ -140,6 +138,16 @@ def leaf_shares(
     shares += 0.5 * prior
     shares[rows, labels] = np.maximum(shares[rows, labels], _LEAD * shares.max(axis=1))
     return shares / shares.sum(axis=1, keepdims=True), sizes
+
+
+def _prior(common: Floats, labels: NDArray[np.int64], right: float) -> Floats:
+    """In each leaf `right` for the chosen label, and the rest for the others as they are common."""
+    rows = np.arange(len(labels))
+    shares = np.tile(common, (len(labels), 1))
+    shares[rows, labels] = 0
+    shares *= (1 - right) / shares.sum(axis=1, keepdims=True)
+    shares[rows, labels] = right
+    return shares
 
 
 def _shrunk(sums: NDArray[np.int64], mean: float, variance: float) -> Floats:

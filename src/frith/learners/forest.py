@@ -11,23 +11,35 @@ from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
 from frith.growing.additive import AdditiveTables
-from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, SignBoosting, plan
+from frith.growing.boosting import (
+    CHOICES,
+    LIMIT_STEPS,
+    MAX_STEPS,
+    SignBoosting,
+    plan,
+    step_shares,
+)
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree
 from frith.growing.parts import Part, forest_of_parts
+from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
+from frith.privacy.labeling import LabelingChoice
+from frith.privacy.mechanisms import SignChoice
 
 _ROOM_FOR_TEMPERATURE = 80
 _MANY_LABELS = 16
 _ROOM_FOR_BOTH = 3_000
-_ROOM_FOR_WIDE, _ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 5, 20, 30
+_ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
 _ROOM_FOR_TABLES = 60
-_ROOM_FOR_STEPS = 240
+_ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
+_FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
+_LEFT = Fraction(9, 10)  # of the budget, or more, once the number of records is paid for
 
 
 class ForestClassifier(PrivateForestClassifier):
@@ -159,10 +171,13 @@ def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
     layout, n, whole = facts.layout, facts.n_records, curator.remaining_share
     if layout.domain.n_labels == 2:
         return SignBoosting(curator, layout, n).learn(facts.steps())
-    route, parts = facts.route(), list[Part]()
+    # where choices read noisy tables of everything, those of a few attributes say more
+    route = facts.route() if curator.has_private_choices else _Route(tables=Fraction(1))
+    parts: list[Part] = []
     if route.named:
-        levels, for_counts = facts.levels()
-        parts = [NamingTree(curator, layout, n).learn(levels, whole * route.named, for_counts)]
+        share = whole * route.named
+        levels, for_counts = facts.levels(share)
+        parts = [NamingTree(curator, layout, n).learn(levels, share, for_counts)]
     elif route.tables:
         has_room = facts.room >= _ROOM_FOR_TEMPERATURE
         tables = AdditiveTables(curator, layout, n)
@@ -219,45 +234,61 @@ class _Facts:
     def route(self) -> _Route:
         """For more than two labels: a tree that names labels, tables, steps, or steps after either.
 
-        A tree names as many labels as it has leaves; tables are best where records fill their
-        domain, so that attributes are nearly independent, and where labels are very many.
+        Tables are best where records fill their domain, so that attributes are nearly independent,
+        and where labels are too many for a tree to name.
         """
         n_labels, room = self.layout.domain.n_labels, self.room
         if n_labels == 1:
             return _Route(tables=Fraction(1))
         if math.isinf(room):
             return _Route(steps=LIMIT_STEPS)
-        if n_labels > _MANY_LABELS or (self.fills_its_domain and room >= _ROOM_FOR_TABLES):
+        if room < _ROOM_FOR_DEPTH:
+            return _Route(named=Fraction(1))
+        if n_labels > _MANY_LABELS or (room >= _ROOM_FOR_TABLES and self._is_filled):
             if room < _ROOM_FOR_BOTH:
                 return _Route(tables=Fraction(1))
-            return _Route(tables=Fraction(1, 2), steps=_steps_of(self.signal / 2), size=0.6)
+            half = Fraction(1, 2)
+            return _Route(tables=half, steps=self._steps_for(half), size=0.6)
         if room < _ROOM_FOR_STEPS:
             return _Route(named=Fraction(1))
-        named = min(Fraction(3, 10), Fraction(round(1000 * 40 / room), 1000))
-        rest = self.signal * float((1 - named) * (1 - _FOR_STRENGTH))
-        return _Route(named=named, steps=_steps_of(rest), for_strength=_FOR_STRENGTH)
+        named = min(Fraction(3, 10), Fraction(max(1, round(40_000 / room)), 1_000))
+        steps = self._steps_for((1 - named) * (1 - _FOR_STRENGTH))
+        return _Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
+
+    def _steps_for(self, share: Fraction) -> int:
+        """How many steps with a sign for every label pay, none of them too small for its proof."""
+        steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
+        whole = share * CHOICES * self.budget.total * _LEFT
+        while steps > 1 and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
+            steps -= 1
+        return steps
 
     @property
-    def fills_its_domain(self) -> bool:
+    def _is_filled(self) -> bool:
         """Whether all attributes are categories, with few combinations for so many records."""
         attributes = self.layout.domain.attributes
         if any(self.layout.is_numeric(a) for a in range(len(attributes))):
             return False
         return math.prod(a.size for a in attributes) <= 10 * self.n_records
 
-    def levels(self) -> tuple[int, Fraction]:
-        """How many levels of named labels pay, 0 for a wide partition; and the part for counts.
+    def levels(self, share: Fraction) -> tuple[int, Fraction]:
+        """How many levels of named labels pay, 0 for a partition; and the part for counts.
 
         With many labels a low tree cannot name them all.
         """
         room, n_labels = self.room, self.layout.domain.n_labels
+        limits = (16, 60) if n_labels < 8 else (12, 30)
+        levels = 1 + sum(room >= limit for limit in limits)
         if room >= _ROOM_FOR_STEPS:
-            return (2 if n_labels < 8 else 3), Fraction(2, 5)
+            return 0 if self._can_part(share) else levels, _FOR_START_COUNTS
         for_counts = _FOR_COUNTS if room >= _ROOM_FOR_COUNTS else Fraction(0)
-        if _ROOM_FOR_WIDE <= room < _ROOM_FOR_DEPTH:
-            return 0, for_counts
-        limits = (16, 60) if n_labels < 6 else (14, 45, 120) if n_labels < 8 else (12, 30, 100)
-        return 1 + sum(room >= limit for limit in limits), for_counts
+        return 0 if room < _ROOM_FOR_DEPTH and self._can_part(share) else levels, for_counts
+
+    def _can_part(self, share: Fraction) -> bool:
+        """Whether a share is within what partitions are proven for: not a millionth of epsilon."""
+        amount = share * self.budget.total / 2  # counts take less than half of it
+        choice = LabelingChoice(amount, self.records_per_person, (1,), self.budget.unit)
+        return choice.covers_slack and self.layout.domain.n_labels <= choice.MAX_LABELS
 
     def tables(self) -> int:
         """How many attributes' tables pay; Gaussian noise can afford all of them."""
@@ -283,5 +314,9 @@ class _Facts:
         return bool(route.tables and not route.steps) and self.table_noise() < pure.table_noise()
 
 
-def _steps_of(signal: float) -> int:
-    return max(1, min(MAX_STEPS, round(math.sqrt(signal) / 5)))
+def _can_choose_signs(amount: Fraction, budget: Budget) -> bool:
+    try:
+        SignChoice(amount, UNIT, budget.unit).check()
+    except ValueError:
+        return False
+    return True

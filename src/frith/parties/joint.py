@@ -135,6 +135,10 @@ class JointCurator:
         return all(p.budget.is_exact for p in self.panel.parties.values())
 
     @property
+    def has_private_choices(self) -> bool:
+        return self.is_exact  # noisy sums of everything stand in for them
+
+    @property
     def remaining_share(self) -> Fraction:
         """The least of those that have something left; the others cannot answer."""
         left = [p.remaining_share for p in self.panel.parties.values()]

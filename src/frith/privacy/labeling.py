@@ -79,6 +79,11 @@ class LabelingChoice:
         """How far such a logarithm may be off."""
         return Fraction(2, self.point)
 
+    @property
+    def covers_slack(self) -> bool:
+        """Whether the thousandth part of the range covers the rounding: not for tiny amounts."""
+        return Fraction(self.reach) / Fraction(self.scale) / 1001 >= 4 * self.slack
+
     def check(self, n_labels: int) -> None:
         """Raise, from public facts, where the proof does not reach."""
         if max(self.parts) > self.MAX_PARTS or n_labels > self.MAX_LABELS:
@@ -86,7 +91,7 @@ class LabelingChoice:
                 f"a partition has at most {self.MAX_PARTS} parts and {self.MAX_LABELS} labels to "
                 "choose from; nothing was charged"
             )
-        if Fraction(self.reach) / Fraction(self.scale) / 1001 < 4 * self.slack:
+        if not self.covers_slack:
             raise OutsideWindow(
                 f"{float(self.amount):.3g} is too little for one choice of a partition and its "
                 "labels; raise epsilon; nothing was charged"

@@ -45,6 +45,7 @@ class PublishedCurator:
     """
 
     receipt = None  # nothing is sold
+    has_private_choices = True
 
     def __init__(
         self,
