@@ -129,25 +129,28 @@ def measure(options: argparse.Namespace) -> None:
     ]
     done = {tuple(row[k] for k in KEYS) for row in read_rows()}
     left = [j for j in jobs if any(key_of(j, s) not in done for s in SOURCES)]
+    fits = sum(key_of(j, s) not in done for j in left for s in SOURCES)
     print(
         f"{len(names)} tables ({sum(half_of(n) == 'checked' for n in names)} checked), "
         f"{len(EPSILONS)} epsilons, {options.splits} splits, 2 sources: {2 * len(jobs)} fits, "
-        f"{2 * len(left)} of them left, about {2 * len(left) * SECONDS_A_FIT / 60:.0f} minutes"
+        f"{fits} of them left, about {fits * SECONDS_A_FIT / 60:.0f} minutes"
     )
     with tempfile.TemporaryDirectory() as place:
         earlier = Path(place) / "earlier"
         git("worktree", "add", "--detach", str(earlier), options.commit)
         try:
-            run(left, {"before": earlier / "src", "after": ROOT / "src"})
+            run(left, done, {"before": earlier / "src", "after": ROOT / "src"})
         finally:
             git("worktree", "remove", "--force", str(earlier))
 
 
-def run(jobs: list[dict[str, Any]], sources: dict[str, Path]) -> None:
+def run(jobs: list[dict[str, Any]], done: set[tuple[str, ...]], sources: dict[str, Path]) -> None:
     workers = {name: start(path) for name, path in sources.items()}
     try:
         for job in jobs:
             for name, worker in workers.items():
+                if key_of(job, name) in done:
+                    continue
                 worker.stdin.write(json.dumps(job) + "\n")
                 worker.stdin.flush()
                 append({**job, "source": name, **json.loads(worker.stdout.readline())})

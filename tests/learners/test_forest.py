@@ -209,7 +209,8 @@ def purposes(attributes, labels, records, epsilon, **more):
         (NUMBERS, 3, 19, "partition and labels", "partition and labels"),
         (NUMBERS, 3, 21, "partition and labels", "labels in the leaves"),
         (NUMBERS, 3, 40, "labels of level 1", "labels in the leaves"),
-        (NUMBERS, 9, 119, "labels of level 1", "labels in the leaves"),
+        (NUMBERS, 9, 79, "labels of level 1", "labels in the leaves"),
+        (NUMBERS, 9, 81, "labels", ""),
         (NUMBERS, 3, 121, "partition and labels", "strength"),
         (NUMBERS, 3, 10**9, "partition and labels", "strength"),
         (VALUES, 3, 59, "labels of level 1", "labels in the leaves"),
@@ -224,6 +225,18 @@ def test_each_route_is_taken_where_public_facts_say(attributes, labels, room, fi
     asked = purposes(attributes, labels, room * labels, 1)
     assert asked[0] == first
     assert asked[-1].startswith(last)
+
+
+@pytest.mark.parametrize(("shares", "last"), [("even", "gradients of tree"), ("odd", "strength")])
+def test_a_look_at_many_labels_decides_where_steps_start(shares, last):
+    names = tuple("abcdefgh")
+    y = np.resize(names, 4_000) if shares == "even" else np.repeat("a", 4_000)
+    domain = Domain(NUMBERS, Categorical("good", names), records=4_000)
+    X = pd.DataFrame({"size": np.random.default_rng(0).uniform(0, 10, 4_000)})
+    asked = ForestClassifier(domain, epsilon=1).fit(X, y).forest_.guarantee.asked
+    assert (asked[0].purpose, asked[0].share) == ("labels", Fraction(5, 100))
+    assert asked[-1].purpose.startswith(last)
+    assert sum(question.share for question in asked) == 1
 
 
 def test_a_tiny_budget_names_labels_where_a_partition_is_not_proven():

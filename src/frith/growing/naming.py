@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
-from frith.growing.additive import bin_tree
+from frith.growing.additive import bin_tree, label_shares
 from frith.growing.builder import TreeBuilder, single_leaf
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part
@@ -30,6 +30,7 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 
 _CLAIM = 0.5  # the share that chosen labels are taken to get right, before they are counted
 _DOUBT = 0.2  # the standard deviation of that guess
+_BALANCED = 0.8  # of the number of labels, that labels of this entropy are like
 _UNNAMED = 0.5  # how common a label is that no leaf has, where one leaf's counts 1
 _LEAD = 1.01  # how far a chosen label stays ahead of the others
 
@@ -105,6 +106,13 @@ class NamingTree:
         shares = _prior(common / common.sum(), labels, n_labels**-0.5)
         support = np.full(n_leaves, self.n_records / n_leaves)
         return Part(tree, np.log(shares), support, float(support[0] ** 2))
+
+
+def are_balanced(curator: CuratorLike, layout: Layout, n_records: int, share: Fraction) -> bool:
+    """Whether labels are about equally common, by the entropy of their noisy shares."""
+    counts = curator.noisy_counts(LeafCounts(single_leaf(), layout.domain), share, "labels")
+    shares = label_shares([counts.values.astype(np.float64)], counts.variance, n_records)
+    return bool(np.exp(-shares @ np.log(shares)) >= _BALANCED * len(shares))
 
 
 # -- post-processing ---------------------------------------------------------------------------

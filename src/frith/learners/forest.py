@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
@@ -20,7 +22,7 @@ from frith.growing.boosting import (
     step_shares,
 )
 from frith.growing.label_boosting import VectorBoosting
-from frith.growing.naming import NamingTree
+from frith.growing.naming import NamingTree, are_balanced
 from frith.growing.parts import Part, forest_of_parts
 from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
@@ -31,7 +33,7 @@ from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import SignChoice
 
 _ROOM_FOR_TEMPERATURE = 80
-_MANY_LABELS = 16
+_FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
 _ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
 _ROOM_FOR_TABLES = 60
@@ -39,6 +41,8 @@ _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
 _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
+_FOR_LOOK = Fraction(5, 100)
+_ROOM_FOR_LOOK = 80
 _LEFT = Fraction(9, 10)  # of the budget, or more, once the number of records is paid for
 
 
@@ -48,11 +52,13 @@ class ForestClassifier(PrivateForestClassifier):
     Two labels: sign-step boosting. Each step privately chooses a split in two and a sign, and moves
     the log-odds of all records by a fixed amount to either side. A few steps make an oblivious
     tree. Then two sums in each of its cells are released, and give every cell a value that weighs
-    signal against noise (`growing.boosting`). More labels: the tables of a few
-    privately chosen attributes, shrunk towards independence as the noise demands
-    (`growing.additive`), or steps that choose a sign for every label (`growing.label_boosting`), or
-    one after the other. How many there are follows from the number of records, the budget and the
-    domain. Trees multiply: the first gives label shares, and every further tree corrects them.
+    signal against noise (`growing.boosting`). More labels: a partition or a tree whose private
+    choices name the labels of its leaves (`growing.naming`); where there is room, steps after it
+    that choose a sign for every label, and how strongly they speak (`growing.label_boosting`);
+    where labels are very many or records fill their domain, the tables of a few privately chosen
+    attributes, shrunk towards independence as the noise demands (`growing.additive`). How many
+    there are follows from the number of records, the budget and the domain. Trees multiply: the
+    first gives label shares, and every further tree corrects them.
 
     Parameters
     ----------
@@ -101,6 +107,11 @@ class ForestClassifier(PrivateForestClassifier):
     *A step for many labels* chooses a question and signs together, from sums of vectors y - p that
     are clipped to an L1 norm of 1 (`privacy.mechanisms.SignChoice`); its cells are label counts, or
     vectors scaled to an L1 norm of at most 1 (`label_gradients`).
+    *Named labels.* A score is the number of records that get their own label, so one more record
+    raises each by 0 or by 1: range 1. A record is at one node of a level, so its nodes compose in
+    parallel (`kernels.NamedSplits`); a partition and the labels of all its parts are one choice
+    (`privacy.labeling.LabelingChoice`). Counts in the leaves of one tree: L1 = squared L2 = 1. The
+    strength is a private choice by the number of correct records, range 1 (`kernels.StrengthChoice`).
     *Tables.* Attributes are chosen one after another by a monotone score of range 1. A record is in
     one cell of each of the m tables: L1 = squared L2 = m (`kernels.SplitCounts`). The temperature is
     a private choice by the number of correct records, a monotone score of range 1.
@@ -171,6 +182,11 @@ def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
     layout, n, whole = facts.layout, facts.n_records, curator.remaining_share
     if layout.domain.n_labels == 2:
         return SignBoosting(curator, layout, n).learn(facts.steps())
+    if curator.has_private_choices and facts.needs_look:
+        if are_balanced(curator, layout, n, whole * _FOR_LOOK):  # then equal shares are the start
+            steps = facts.steps_for(1 - _FOR_LOOK)
+            return VectorBoosting(curator, layout, n).learn(steps, 1.5, Fraction(0))
+        whole = curator.remaining_share
     # where choices read noisy tables of everything, those of a few attributes say more
     route = facts.route() if curator.has_private_choices else _Route(tables=Fraction(1))
     parts: list[Part] = []
@@ -248,20 +264,32 @@ class _Facts:
             if room < _ROOM_FOR_BOTH:
                 return _Route(tables=Fraction(1))
             half = Fraction(1, 2)
-            return _Route(tables=half, steps=self._steps_for(half), size=0.6)
+            return _Route(tables=half, steps=self.steps_for(half), size=0.6)
         if room < _ROOM_FOR_STEPS:
             return _Route(named=Fraction(1))
         named = min(Fraction(3, 10), Fraction(max(1, round(40_000 / room)), 1_000))
-        steps = self._steps_for((1 - named) * (1 - _FOR_STRENGTH))
+        steps = self.steps_for((1 - named) * (1 - _FOR_STRENGTH))
         return _Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
 
-    def _steps_for(self, share: Fraction) -> int:
+    def steps_for(self, share: Fraction) -> int:
         """How many steps with a sign for every label pay, none of them too small for its proof."""
         steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
         whole = share * CHOICES * self.budget.total * _LEFT
         while steps > 1 and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
             steps -= 1
         return steps
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether steps from equal shares are best if labels are balanced, which is worth a look.
+
+        That is where labels are many and most bins are of numbers, whose order steps use.
+        """
+        if not _FEW_LABELS < self.layout.domain.n_labels <= _MANY_LABELS:
+            return False
+        bins = np.diff(self.layout.starts)
+        ordered = sum(int(b) for a, b in enumerate(bins) if self.layout.is_numeric(a))
+        return _ROOM_FOR_LOOK <= self.room < math.inf and 2 * ordered >= bins.sum()
 
     @property
     def _is_filled(self) -> bool:
