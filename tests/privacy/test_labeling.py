@@ -106,6 +106,20 @@ def test_the_slack_is_covered_by_what_the_scale_is_wider(unit, amount):
     spread = 1 / Fraction(choice.scale) + 4 * choice.slack
     assert (spread if unit == "epsilon" else spread**2 / 8) <= amount
     assert choice.scale >= 1 / 8
+    assert choice.scale == 1 / 8 or amount < 10**3
+
+
+@pytest.mark.parametrize("reach", [1, 3])
+@pytest.mark.parametrize("denominator", [3, 7, 11, 49, 1001])
+def test_the_scale_is_the_least_float_that_is_a_thousandth_wider(reach, denominator):
+    amount, wider = Fraction(1, denominator), Fraction(1001, 1000)
+    pure = Fraction(LabelingChoice(amount, reach, PARTS).scale)
+    root = Fraction(LabelingChoice(amount, reach, PARTS, "rho").scale)
+    for found, bound in (
+        (pure, reach / amount * wider),
+        (root**2, Fraction(reach) ** 2 / (8 * amount) * wider**2),
+    ):
+        assert bound <= found < bound * (1 + Fraction(1, 2**50))
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
@@ -165,4 +179,8 @@ def test_weights_of_any_table_fit_64_bits_and_are_as_exact_as_those_of_small_one
     place, labels = OpenDPSource().choose_labels(counts, np.zeros(3), choice)
     assert len(labels) == PARTS[place]
     far = choice.fixed_weights(np.array([[large, 0], *[[0, 0]] * 5]), np.zeros(3))
-    assert min(far) > -(2**62)
+    assert min(far) >= -(2**61)
+    assert max(far) < 2**43
+    logs = choice.log_weights_of_labels(np.array([large, 0]))
+    assert logs[0] == pytest.approx(0, abs=1e-9)
+    assert logs[1] == pytest.approx(-large / choice.scale)
