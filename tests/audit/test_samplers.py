@@ -19,7 +19,7 @@ from tests.audit.subjects import BUDGETS, SMALL
 def test_every_noise_source_follows_its_law():
     outcome = audit_sources(QUICK)
     assert not outcome.failed, outcome.found
-    assert outcome.found.startswith("15 laws")
+    assert outcome.found.startswith("19 laws")
 
 
 @pytest.mark.parametrize("subject", SMALL.values(), ids=SMALL.keys())

@@ -21,11 +21,12 @@ from frith.audit.small_world import (
     small_domain,
     small_tables,
 )
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, PrivateChoice, SignChoice
 from tests.audit.subjects import BUDGETS, SMALL
 
-TOO_LARGE = {"forest, sign steps"}
-"""Three steps of eight candidates are enumerated in the full-size run alone."""
+TOO_LARGE = {"forest, sign steps", "forest, a strength", "forest, two levels of named labels"}
+"""Their hundreds of paths are enumerated in the full-size run alone."""
 
 
 @pytest.mark.parametrize("subject", SMALL.values(), ids=SMALL.keys())
@@ -80,6 +81,23 @@ def test_the_law_of_signs_is_that_of_all_candidates(unit):
     expected = np.exp(scores) / np.exp(scores).sum()
     assert np.exp(log_law(exchange)) == pytest.approx(expected, rel=1e-6)
     assert n_options(exchange) == len(expected)
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_the_law_of_labels_is_that_of_all_candidates(unit):
+    choice = LabelingChoice(Fraction(1), 1, (1, 2, 1), unit)
+    counts, weights = np.array([[3, 1], [2, 0], [1, 1], [0, 4]]), np.array([0.0, 0.5, -1.0])
+    exchange = Exchange(counts, choice, weights)
+    scores = [
+        weights[p]
+        + sum(counts[choice.rows_of(p)][v, k] for v, k in enumerate(labels)) / choice.scale
+        for p, parts in enumerate(choice.parts)
+        for labels in itertools.product((0, 1), repeat=parts)
+    ]
+    expected = np.exp(scores) / np.exp(scores).sum()
+    assert np.exp(log_law(exchange)) == pytest.approx(expected, rel=1e-3)
+    assert n_options(exchange) == len(expected)
+    assert np.exp(log_law(exchange)).sum() == pytest.approx(1)
 
 
 def test_delta_is_that_of_a_loop_over_all_noise():

@@ -8,15 +8,17 @@ import pytest
 
 from frith import Budget, BudgetExceeded, Ledger, open_table
 from frith.curator import Curator
-from frith.errors import FormatError, TooManyCells
+from frith.errors import FormatError, OutsideWindow, TooManyCells
+from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
-from frith.kernels import NodeSplits, SignsChoice, SplitCounts
+from frith.kernels import NamedSplits, NodeSplits, Partitions, SignsChoice, SplitCounts
 from frith.kernels.criteria import MaxMass
 from frith.kernels.gradients import ScoreColumn
 from frith.kernels.label_gradients import LabelGradients
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.splits import BinarySplit, BinarySplits
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import PrivateChoice, SignChoice
 from frith.privacy.sources import NoiseSource
 from tests.tables import person_domain, small_domain, small_table
@@ -41,6 +43,10 @@ class Watched(NoiseSource):
         self.given.append(choice)
         return 0, np.zeros(differences.shape[1], dtype=np.int64)
 
+    def choose_labels(self, counts, weights, choice):
+        self.given.append(choice)
+        return 0, np.zeros(1, dtype=np.int64)
+
 
 def watched(table, budget, **options):
     source = Watched()
@@ -61,10 +67,27 @@ def ask_signs(curator, share):
     return curator.choose_signs(SignsChoice(kernel, BinarySplits(layout)), share, "signs"), kernel
 
 
+def whole_table(domain):
+    """One node where everything is asked, and the splits that it may choose from."""
+    layout = Layout(domain, mixed_cuts(domain))
+    asks = np.ones((1, len(domain.attributes)), dtype=bool)
+    return SplitCounts(single_leaf(), layout, np.zeros(1), asks), BinarySplits(layout)
+
+
+def ask_labels(curator, share):
+    question = Partitions(*whole_table(curator.domain))
+    return curator.choose_labels(question, share, "labels"), question
+
+
 def ask(kind, curator, share):
-    """One question of either kind."""
+    """One question of a kind."""
     if kind == "splits":
         ask_splits(curator, Grower(curator.domain, 1, 4), [0], share)
+    elif kind == "named":
+        question = NamedSplits(*whole_table(curator.domain), np.array([-1]))
+        curator.choose_splits(question, share, "named")
+    elif kind == "labels":
+        ask_labels(curator, share)
     else:
         ask_signs(curator, share)
 
@@ -127,7 +150,30 @@ def test_signs_are_calibrated_to_what_all_records_of_a_person_can_move(budget, r
     assert (asked.sensitivity, asked.scale) == (2 * kernel.max_gradient * records, choice.scale)
 
 
-@pytest.mark.parametrize("kind", ["splits", "signs"])
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("records", [1, 4])
+def test_labels_are_calibrated_to_all_records_of_a_person(budget, records):
+    curator, given = watched(open_table(small_table(), person_domain(records)), budget)
+    _, question = ask_labels(curator, Fraction(1, 3))
+    choice = LabelingChoice(budget.total / 3, records, question.parts, budget.unit)
+    assert given == [choice]
+    assert curator.remaining_share == Fraction(2, 3)
+    (asked,) = curator.guarantee.asked
+    assert (asked.mechanism, asked.share) == ("private choice", Fraction(1, 3))
+    assert (asked.sensitivity, asked.scale) == (records, choice.scale)
+    assert asked.cells == len(question) == len(question.parts)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("records", [1, 4])
+def test_named_labels_are_calibrated_to_all_records_of_a_person(budget, records):
+    curator, given = watched(open_table(small_table(), person_domain(records)), budget)
+    ask("named", curator, Fraction(1, 3))
+    assert given == [PrivateChoice(budget.total / 3, records, budget.unit)]
+    assert curator.remaining_share == Fraction(2, 3)
+
+
+@pytest.mark.parametrize("kind", ["splits", "signs", "named", "labels"])
 def test_a_choice_is_paid_before_a_record_is_read(kind, tmp_path, monkeypatch):
     table = open_table(small_table(), small_domain())
     ledger = Ledger.create(tmp_path / "ledger.db", epsilon=1)
@@ -143,7 +189,7 @@ def test_a_choice_is_paid_before_a_record_is_read(kind, tmp_path, monkeypatch):
     assert seen == [(Fraction(1, 2), Fraction(3, 4), 1)]
 
 
-@pytest.mark.parametrize("kind", ["splits", "signs"])
+@pytest.mark.parametrize("kind", ["splits", "signs", "named", "labels"])
 def test_a_choice_past_the_whole_reads_nothing(kind, monkeypatch):
     table = open_table(small_table(), small_domain())
     monkeypatch.setattr(table, "aggregate", lambda kernel: pytest.fail("records were read"))
@@ -153,7 +199,7 @@ def test_a_choice_past_the_whole_reads_nothing(kind, monkeypatch):
     assert (given, curator.remaining_share, curator.guarantee.asked) == ([], 1, ())
 
 
-@pytest.mark.parametrize("kind", ["splits", "signs"])
+@pytest.mark.parametrize("kind", ["splits", "signs", "named", "labels"])
 def test_a_choice_by_too_many_cells_is_refused_before_it_is_paid(kind, monkeypatch):
     monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 10)
     curator, given = watched(open_table(small_table(), small_domain()), Budget.of(1))
@@ -166,6 +212,13 @@ def test_a_step_too_small_for_its_proof_is_refused_before_it_is_paid():
     curator, given = watched(open_table(small_table(), small_domain()), Budget.of(1))
     with pytest.raises(ValueError, match="too little"):
         ask_signs(curator, Fraction(1, 10**7))
+    assert (given, curator.remaining_share) == ([], 1)
+
+
+def test_a_partition_too_small_for_its_proof_is_refused_before_it_is_paid():
+    curator, given = watched(open_table(small_table(), small_domain()), Budget.of(1))
+    with pytest.raises(OutsideWindow, match="too little"):
+        ask_labels(curator, Fraction(1, 10**6))
     assert (given, curator.remaining_share) == ([], 1)
 
 

@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith.domain import Categorical, Domain, Numeric
+from frith.domain.encoding import Batch
 from frith.engines import FileEngine, MemoryEngine, open_table
 from frith.errors import DataError
 from frith.growing.random_trees import grow_random_trees
-from frith.kernels import ConfusionCounts, LeafCounts, RecordCount
+from frith.kernels import ConfusionCounts, LeafCounts, RecordCount, StrengthCounts
+from frith.kernels.gradients import ScoreColumn
 from tests import twins
 from tests.engines.tables import ENGINES, WITH_NAMES, arrow, frame, write
-from tests.strategies import domains, examples, forests, tables, trees
+from tests.strategies import domains, examples, forests, lone, tables, trees
 
 every_engine = pytest.mark.parametrize("opened", ENGINES.values(), ids=ENGINES)
 threads = st.sampled_from([1, 2, 5])
@@ -161,6 +163,35 @@ def test_derived_columns_give_the_same_sums_kept_or_recomputed(opened, data):
         engine.derive(column)
         assert engine.aggregate(kernel).tolist() == expected.tolist()
         assert not column.calls or isinstance(engine, FileEngine)  # memory keeps it
+
+
+@every_engine
+@examples(8)
+@given(data=st.data())
+def test_strengths_are_counted_over_two_columns_at_once(opened, data):
+    """The start is an earlier column, which an engine that keeps one column has let go."""
+    domain = data.draw(domains())
+    table = data.draw(tables(domain))
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    column, columns = None, []
+    for _ in range(2):
+        tree = lone(data.draw(trees(domain)), 0, domain)
+        values = rng.integers(-50, 50, (len(tree.leaves), domain.n_labels))
+        column = ScoreColumn(tree, values, column)
+        columns.append(column)
+    factors = np.array([0, 4, 10, 14])
+    expected = np.zeros(len(factors), dtype=int)
+    for codes, label in twins.records_of(table, domain):
+        row = Batch(np.array([codes], dtype=domain.code_type), np.array([label]))
+        first, both = (c.compute(row)[0].astype(int) for c in columns)
+        best = [int(np.argmax(10 * first + f * (both - first))) for f in factors]
+        expected += np.array(best) == label
+    kernel = StrengthCounts(*columns, factors, domain)
+    with opened(table, domain, threads=data.draw(threads), rows=data.draw(batches)) as engine:
+        assert engine.aggregate(kernel).tolist() == expected.tolist()
+        for kept in columns:
+            engine.derive(kept)
+        assert engine.aggregate(kernel).tolist() == expected.tolist()
 
 
 # -- opening ---------------------------------------------------------------------------------------

@@ -25,14 +25,18 @@ from frith.kernels import (
     CorrectCounts,
     LabelChoice,
     LeafCounts,
+    NamedSplits,
     NodeCounts,
     NodeSizes,
     NodeSplits,
+    Partitions,
     RecordCount,
     SignsChoice,
     SplitCounts,
     SplitTables,
     StepChoice,
+    StrengthChoice,
+    StrengthCounts,
 )
 from frith.kernels.criteria import EntropyMass, GiniMass
 from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
@@ -61,6 +65,8 @@ def one_of_each():
     correct = CorrectCounts(LAYOUT, (0,), np.zeros(2), scores, np.array([1, 2]))
     gradients, vectors = GradientSums(LAYOUT, COLUMN, 0, 9), LabelGradients(LAYOUT, VECTORS)
     leaves = LeafCounts(trees, DOMAIN)
+    whole = SplitCounts(trees, LAYOUT, np.zeros(1), np.ones((1, 3)))
+    strengths = StrengthCounts(VECTORS, VECTORS, np.array([0, 10]), DOMAIN)
     return [
         RecordCount(), leaves, level, correct, ConfusionCounts(forest), gradients,
         CellSums(trees, COLUMN, DOMAIN), vectors, LabelCells(trees, VECTORS, DOMAIN),
@@ -68,12 +74,16 @@ def one_of_each():
         AttributeChoice(lone, (0, 2)), CorrectChoice(correct), LabelChoice(leaves),
         NodeSplits(level, np.array([0, 1]), allowed, GiniMass()),
         SignsChoice(vectors, SPLITS), StepChoice(gradients, SPLITS),
+        NamedSplits(whole, SPLITS, np.array([1])), Partitions(whole, SPLITS),
+        strengths, StrengthChoice(strengths),
     ]  # fmt: skip
 
 
 def ask(curator, question, share=Fraction(1, 2)):
-    if isinstance(question, NodeSplits):
+    if isinstance(question, NodeSplits | NamedSplits):
         return curator.choose_splits(question, share, "it")
+    if isinstance(question, Partitions):
+        return curator.choose_labels(question, share, "it")
     if isinstance(question, SignsChoice):
         return curator.choose_signs(question, share, "it")
     if isinstance(question, CHOICES):
@@ -220,7 +230,7 @@ def test_a_share_is_a_positive_fraction(share):
 def test_a_question_outside_the_window_is_refused_and_nothing_is_charged(tmp_path):
     made, ledger = curator(tmp_path)
     for question in one_of_each():
-        if not isinstance(question, SignsChoice):  # which has a window of its own
+        if not isinstance(question, SignsChoice):  # which has words of its own
             with pytest.raises(OutsideWindow, match="nothing was charged"):
                 ask(made, question, Fraction(1, 10**13))
     assert (made.remaining_share, ledger.spent) == (1, 0)

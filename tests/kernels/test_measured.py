@@ -24,14 +24,18 @@ from frith.kernels import (
     CorrectCounts,
     LabelChoice,
     LeafCounts,
+    NamedSplits,
     NodeCounts,
     NodeSizes,
     NodeSplits,
+    Partitions,
     RecordCount,
     SignsChoice,
     SplitCounts,
     SplitTables,
     StepChoice,
+    StrengthChoice,
+    StrengthCounts,
     add_batch,
     measuring,
 )
@@ -79,6 +83,16 @@ def make(kind, domain, layout, several, rng):
         asks = np.ones((1, len(domain.attributes)), dtype=bool)
         level = SplitCounts(single_leaf(), layout, np.zeros(1), asks)
         return AttributeChoice(level, tuple(range(len(domain.attributes))))
+    if kind is Partitions:
+        level = SplitCounts(
+            single_leaf(), layout, np.zeros(1), np.ones((1, len(domain.attributes)))
+        )
+        return Partitions(level, BinarySplits(layout))
+    if kind is NamedSplits:
+        nodes = rng.permutation(one.leaves)[: rng.integers(1, len(one.leaves) + 1)]
+        level = SplitCounts(one, layout, nodes, np.ones((len(nodes), len(domain.attributes))))
+        kept = rng.integers(-1, domain.n_labels, len(nodes))
+        return NamedSplits(level, BinarySplits(layout), kept)
     if kind in (SplitCounts, SplitTables, NodeCounts, NodeSizes, NodeSplits):
         nodes = rng.permutation(several.leaves)[: rng.integers(1, len(several.leaves) + 1)]
         asks = rng.random((len(nodes), len(domain.attributes))) < 0.6
@@ -101,6 +115,10 @@ def make(kind, domain, layout, several, rng):
         StepChoice: lambda: StepChoice(make(GradientSums, domain, layout, several, rng),
                                        BinarySplits(layout), 1.5),
         SignsChoice: lambda: SignsChoice(LabelGradients(layout, column), BinarySplits(layout)),
+        StrengthCounts: lambda: StrengthCounts(
+            column, ScoreColumn(one, values[::-1], column), rng.integers(-9, 20, 3), domain),
+        StrengthChoice: lambda: StrengthChoice(
+            make(StrengthCounts, domain, layout, several, rng)),
     }  # fmt: skip
     return made[kind]()
 
@@ -149,6 +167,15 @@ def test_no_unit_moves_scores_further_apart_than_their_range(kind, data):
         before, after = question.scores(base), question.scores(base + unit)
         if kind is SignsChoice:
             assert np.abs(after - before).sum(axis=1).max() <= m * question.reach
+        elif kind is Partitions:
+            starts = np.concatenate([[0], np.cumsum(question.parts)[:-1]])
+            rise = np.add.reduceat((after - before).max(axis=1), starts)
+            assert (after - before).min() >= 0
+            assert rise.max() <= m
+        elif kind is NamedSplits:
+            rises = [a - b for a, b in zip(after, before, strict=True)]
+            assert min(r.min() for r in rises) >= 0
+            assert sum(int(r.max()) for r in rises) <= m * question.range_ * question.n_trees
         elif kind is NodeSplits:
             spread = sum(int(c.max() - c.min()) for c in map(np.subtract, after, before))
             assert spread <= m * question.range_ * question.n_trees

@@ -18,11 +18,14 @@ from frith import (
     ForestClassifier,
     Ledger,
     Numeric,
+    Person,
     open_table,
 )
 from frith.audit.replay import arbitrary_releases, replay
+from frith.curator import Curator
 from frith.growing import boosting
 from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, blocks_of, plan, step_shares
+from frith.parties import OpenSum, train_together
 from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
 
@@ -122,7 +125,7 @@ def test_a_grouping_a_cut_and_an_interaction_are_found(delta):
     )  # fmt: skip
     model = ForestClassifier(domain, epsilon=1, delta=delta).fit(X, y)
     assert model.score(X, y) > 0.8
-    assert model.forest_.importances()["on"] < 0.1
+    assert model.forest_.importances().get("on", 0) < 0.1
     proba = model.predict_proba(X)[:, 1]
     assert -np.mean(np.log(np.where(y == "yes", proba, 1 - proba))) < 0.6
 
@@ -185,29 +188,130 @@ def test_replay_holds_whatever_the_room(row, seed, labels, records, delta):
     assert result.loss > 0
 
 
-def test_each_route_is_taken_somewhere():
-    """Steps for numbers, tables for values, both where the budget is large."""
+NUMBERS = tuple(a for a in small_domain().attributes if a.name == "size")
+VALUES = tuple(a for a in small_domain().attributes if a.name != "size")
 
-    def purposes(domain, epsilon):
-        y = np.resize(domain.label.values, 60)
-        table = small_table(60).drop(columns="good")[list(domain.names)]
-        model = ForestClassifier(domain, epsilon=epsilon).fit(table, y)
-        return " ".join(q.purpose for q in model.forest_.guarantee.asked)
 
-    three = Categorical("good", ("a", "b", "c"))
-    numbers = Domain(
-        [a for a in small_domain().attributes if a.name == "size"], three, records=3_000
+def purposes(attributes, labels, records, epsilon, **more):
+    """What is asked of so many records and labels, in order."""
+    names = tuple(f"l{k}" for k in range(labels))
+    domain = Domain(attributes, Categorical("good", names), records=records, **more)
+    table = small_table(60)[[*domain.names, "who"]].assign(good=np.resize(names, 60))
+    model = ForestClassifier(domain, epsilon=epsilon).fit(table)
+    assert sum(q.share for q in model.forest_.guarantee.asked) == 1
+    return [q.purpose for q in model.forest_.guarantee.asked]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "labels", "room", "first", "last"),
+    [
+        (NUMBERS, 3, 1, "partition and labels", "partition and labels"),
+        (NUMBERS, 3, 19, "partition and labels", "partition and labels"),
+        (NUMBERS, 3, 21, "partition and labels", "labels in the leaves"),
+        (NUMBERS, 3, 40, "labels of level 1", "labels in the leaves"),
+        (NUMBERS, 9, 79, "labels of level 1", "labels in the leaves"),
+        (NUMBERS, 9, 81, "labels", ""),
+        (NUMBERS, 3, 121, "partition and labels", "strength"),
+        (NUMBERS, 3, 10**9, "partition and labels", "strength"),
+        (VALUES, 3, 59, "labels of level 1", "labels in the leaves"),
+        (VALUES, 3, 61, "labels by value", "labels by value"),
+        (VALUES, 3, 81, "labels by value", "temperature"),
+        (VALUES, 3, 3_001, "labels by value", "gradients of tree"),
+        (NUMBERS, 17, 29, "partition and labels", "labels in the leaves"),
+        (NUMBERS, 17, 31, "labels by value", "labels by value"),
+    ],
+)  # fmt: skip
+def test_each_route_is_taken_where_public_facts_say(attributes, labels, room, first, last):
+    asked = purposes(attributes, labels, room * labels, 1)
+    assert asked[0] == first
+    assert asked[-1].startswith(last)
+
+
+@pytest.mark.parametrize(("shares", "last"), [("even", "gradients of tree"), ("odd", "strength")])
+def test_a_look_at_many_labels_decides_where_steps_start(shares, last):
+    names = tuple("abcdefgh")
+    y = np.resize(names, 4_000) if shares == "even" else np.repeat("a", 4_000)
+    domain = Domain(NUMBERS, Categorical("good", names), records=4_000)
+    X = pd.DataFrame({"size": np.random.default_rng(0).uniform(0, 10, 4_000)})
+    asked = ForestClassifier(domain, epsilon=1).fit(X, y).forest_.guarantee.asked
+    assert (asked[0].purpose, asked[0].share) == ("labels", Fraction(5, 100))
+    assert asked[-1].purpose.startswith(last)
+    assert sum(question.share for question in asked) == 1
+
+
+def test_a_tiny_budget_names_labels_where_a_partition_is_not_proven():
+    assert purposes(NUMBERS, 3, 10**7, "1e-6")[0] == "labels of level 1"
+
+
+@pytest.mark.parametrize(("records", "epsilon"), [(10**6, "0.1"), (10**8, "0.005"), (10**9, "1")])
+@pytest.mark.parametrize("attributes", [NUMBERS, VALUES], ids=["numbers", "values"])
+def test_many_records_at_a_small_epsilon_make_no_step_too_small(attributes, records, epsilon):
+    asked = purposes(attributes, 5, records, epsilon)
+    assert sum(purpose.startswith("split of step") for purpose in asked) >= 9
+
+
+def test_records_of_a_person_count_as_one():
+    """With 10 records a person there is a tenth of the room."""
+    person = {"person": Person("who", 10)}
+    assert "strength" in purposes(NUMBERS, 3, 3_000, 1)
+    assert "strength" not in purposes(NUMBERS, 3, 3_000, 1, **person)
+
+
+def test_a_partition_names_more_labels_than_a_split_has_sides():
+    rng = np.random.default_rng(4)
+    names, n = tuple("abcdef"), 3_000
+    label = rng.integers(0, 6, n)
+    X = pd.DataFrame({"place": label + rng.random(n), "no": rng.random(n)})
+    domain = Domain(
+        [Numeric("place", 0, 6), Numeric("no", 0, 1)], Categorical("y", names), records=n
     )
-    values = Domain(
-        [a for a in small_domain().attributes if a.name != "size"], three, records=3_000
-    )
-    assert "split of step" in purposes(numbers, 1)
-    assert "labels by value" not in purposes(numbers, 1)
-    assert "split of step" not in purposes(values, 1)
-    assert "labels by value" in purposes(values, 1)
-    assert "temperature" in purposes(values, 1)
-    assert "split of step" in purposes(values, 10)
-    assert "labels by value" in purposes(values, 10)
+    y = np.array(names)[label]
+    model = ForestClassifier(domain, epsilon="0.05").fit(X, y)  # 25 records a label and epsilon
+    assert model.score(X, y) > 0.8
+    assert len(model.forest_.trees.leaves) >= 6
+
+
+def test_a_tree_names_the_labels_of_its_leaves():
+    rng = np.random.default_rng(5)
+    n = 4_000
+    X = pd.DataFrame(rng.random((n, 4)), columns=list("pqrs"))
+    y = np.array(["low", "mid", "high"])[np.where(X.p < 0.5, 0, np.where(X.q < 0.5, 1, 2))]
+    domain = Domain([Numeric(c, 0, 1) for c in "pqrs"], Categorical("y", ("low", "mid", "high")),
+                    records=n)  # fmt: skip
+    model = ForestClassifier(domain, epsilon="0.06").fit(X, y)  # two or three levels
+    assert model.score(X, y) > 0.9
+    assert model.forest_.guarantee.asked[0].purpose == "labels of level 1"
+
+
+def test_steps_that_only_add_noise_are_weakened():
+    """With nothing to learn but the most common label, nobody is led astray."""
+    rng = np.random.default_rng(6)
+    n = 3_000
+    X = pd.DataFrame(rng.random((n, 6)), columns=list("pqrstu"))
+    y = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    domain = Domain([Numeric(c, 0, 1) for c in "pqrstu"], Categorical("y", ("a", "b", "c")),
+                    records=n)  # fmt: skip
+    scores = [ForestClassifier(domain, epsilon="1").fit(X, y).score(X, y) for _ in range(4)]
+    assert np.mean(scores) > np.mean(y == "a") - 0.03
+
+
+def test_parties_share_tables_whatever_the_room():
+    """They cannot choose privately together: a choice would read noisy tables of everything."""
+    rng = np.random.default_rng(7)
+    n = 3_000
+    X = pd.DataFrame({"p": rng.random(n)})
+    X["y"] = np.array(["a", "b", "c"])[(3 * X.p).astype(int)]
+    domain = Domain([Numeric("p", 0, 1)], Categorical("y", ("a", "b", "c")), records=n)
+    for epsilon in ("0.1", "1"):
+        parties = {
+            name: Curator(open_table(part, domain), Budget.of(epsilon))
+            for name, part in (("one", X[::2]), ("two", X[1::2]))
+        }
+        model = train_together(ForestClassifier(domain), OpenSum(parties, disjoint=True))
+        assert model.score(X[["p"]], X.y) > 0.6
+        assert {q.purpose for q in parties["one"].guarantee.asked} == {
+            "labels by value", "temperature"
+        }  # fmt: skip
 
 
 def test_the_exact_limit_is_a_good_learner_of_many_labels():

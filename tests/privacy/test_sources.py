@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import LaplaceShare
 from frith.privacy.sources import ExactSource, JournaledSource, OpenDPSource
@@ -13,6 +14,8 @@ ONE = PrivateChoice(Fraction(1), 1)
 NOISE = DiscreteLaplace(Fraction(1), 1)
 SIGNS = SignChoice(Fraction(1), 1)
 ZEROS = np.zeros((2, 3), dtype=np.int64)
+PARTS = LabelingChoice(Fraction(1), 1, (1, 2))
+COUNTS = np.zeros((3, 2), dtype=np.int64)
 
 
 def test_weights_are_added_as_unbounded_integers():
@@ -63,6 +66,10 @@ def test_a_journal_repeats_and_then_draws():
             p if isinstance(p, int) else p.tolist()
             for p in drawn.choose_signs(ZEROS, np.zeros(2), SIGNS)
         ],
+        [
+            p if isinstance(p, int) else p.tolist()
+            for p in drawn.choose_labels(COUNTS, np.zeros(2), PARTS)
+        ],
     ]
     stored = drawn.take_fresh()
     assert stored == answers
@@ -72,6 +79,8 @@ def test_a_journal_repeats_and_then_draws():
     assert again.choose([1, 2], [0.0, 0.0], ONE) == answers[1]
     place, signs = again.choose_signs(ZEROS, np.zeros(2), SIGNS)
     assert [place, signs.tolist()] == answers[2]
+    place, labels = again.choose_labels(COUNTS, np.zeros(2), PARTS)
+    assert [place, labels.tolist()] == answers[3]
     assert again.take_fresh() == []
 
 
@@ -96,6 +105,14 @@ def test_a_masked_answer_is_neither_stored_nor_repeated():
         ([0, [0, 0]], lambda s: s.choose_signs(ZEROS, np.zeros(2), SIGNS)),
         (0, lambda s: s.choose_signs(ZEROS, np.zeros(2), SIGNS)),
         ([0], lambda s: s.choose_signs(ZEROS, np.zeros(2), SIGNS)),
+        ([2, [0]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        ([-1, [0, 0]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        (["0", [0]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        ([0, [0, 0]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        ([1, [0]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        ([1, [0, 2]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        ([1, [-1, 0]], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
+        ([1], lambda s: s.choose_labels(COUNTS, np.zeros(2), PARTS)),
     ],
 )
 def test_a_journal_of_another_job_is_not_believed(stored, ask):

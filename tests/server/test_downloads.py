@@ -49,7 +49,9 @@ def test_a_download_is_the_stored_document_with_its_id_and_receipt(house):
 def test_pieces_of_a_document_put_together_are_the_document(n_bytes):
     document = large_document(n_bytes)
     packed = pack(document)
-    assert json.loads(b"".join(with_fields({"id": "x"}, unpacked([packed])))) == {"id": "x"} | document
+    assert (
+        json.loads(b"".join(with_fields({"id": "x"}, unpacked([packed])))) == {"id": "x"} | document
+    )
     assert json.loads(b"".join(forest_alone([packed[:9], packed[9:]]))) == document["forest"]
 
 

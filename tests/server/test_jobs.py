@@ -54,6 +54,9 @@ class Counted(NoiseSource):
     def choose_signs(self, *args):
         return self._keep(self.source.choose_signs(*args))
 
+    def choose_labels(self, *args):
+        return self._keep(self.source.choose_labels(*args))
+
     def _keep(self, answer):
         self.drawn.append(answer)
         return answer

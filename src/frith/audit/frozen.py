@@ -17,6 +17,7 @@ from frith.curator import Curator
 from frith.engines.base import Engine
 from frith.kernels import ColumnKernel, Kernel
 from frith.privacy.budget import Budget
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import SignChoice
 from frith.privacy.sources import Noise, NoiseSource, Selection
 
@@ -31,7 +32,7 @@ class Exchange:
     """One question as the curator saw it: the exact numbers and the mechanism over them."""
 
     exact: NDArray[Any]
-    mechanism: Noise | Selection | SignChoice
+    mechanism: Noise | Selection | SignChoice | LabelingChoice
     weights: NDArray[np.float64] | None = None
 
 
@@ -63,6 +64,14 @@ class FrozenSource(NoiseSource):
         n_questions, n_labels = differences.shape
         first, *rest = self.invent(len(self.exchanges) - 1, (1 + n_labels,))
         return int(first % n_questions), np.array(rest) % 3 - 1
+
+    def choose_labels(
+        self, counts: NDArray[np.int64], log_weights: NDArray[np.float64], choice: LabelingChoice
+    ) -> tuple[int, NDArray[np.int64]]:
+        self.exchanges.append(Exchange(counts.copy(), choice, log_weights.copy()))
+        first, *rest = self.invent(len(self.exchanges) - 1, (1 + max(choice.parts),))
+        place = int(first % len(choice.parts))
+        return place, np.array(rest[: choice.parts[place]]) % counts.shape[1]
 
 
 def as_integers(numbers: Sequence[int]) -> NDArray[Any]:

@@ -36,6 +36,7 @@ from frith.learners import C45Classifier, GiniForestClassifier
 from frith.learners.published.curator import ExponentialChoice, PublishedCurator
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.sources import Noise, NoiseSource, OpenDPSource, Selection
 
@@ -197,6 +198,11 @@ class Seeded(NoiseSource):
 
     def choose_signs(
         self, differences: NDArray[np.int64], log_weights: NDArray[np.float64], choice: SignChoice
+    ) -> tuple[int, NDArray[np.int64]]:
+        raise NotImplementedError
+
+    def choose_labels(
+        self, counts: NDArray[np.int64], log_weights: NDArray[np.float64], choice: LabelingChoice
     ) -> tuple[int, NDArray[np.int64]]:
         raise NotImplementedError
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.audit.frozen import Exchange
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
 
@@ -22,17 +23,19 @@ def is_choice(exchange: Exchange) -> bool:
 
 
 def n_options(exchange: Exchange) -> int:
-    """How many outcomes a choice has; signs are part of the outcome."""
+    """How many outcomes a choice has; signs and labels are part of the outcome."""
     if isinstance(exchange.mechanism, SignChoice):
         questions, labels = exchange.exact.shape
         return int(questions * 3**labels)
+    if isinstance(exchange.mechanism, LabelingChoice):
+        return sum(exchange.exact.shape[1] ** parts for parts in exchange.mechanism.parts)
     return len(exchange.exact)
 
 
 def log_law(exchange: Exchange) -> NDArray[np.float64]:
-    """log P of every outcome of a choice: noisy max, or a question and signs."""
+    """log P of every outcome of a choice: noisy max, a question and signs, a partition and labels."""
     mechanism = exchange.mechanism
-    if isinstance(mechanism, SignChoice):
+    if isinstance(mechanism, SignChoice | LabelingChoice):
         return np.array([log_probability(exchange, i) for i in range(n_options(exchange))])
     scores = exchange.exact.astype(object)
     logs = (scores - max(scores)).astype(np.float64) / mechanism.scale
@@ -58,9 +61,16 @@ def _log_flips(others: NDArray[np.float64]) -> float:
 def log_probability(exchange: Exchange, option: int) -> float:
     """log P of one outcome of a choice."""
     mechanism = exchange.mechanism
-    if not isinstance(mechanism, SignChoice):
+    if not isinstance(mechanism, SignChoice | LabelingChoice):
         return float(log_law(exchange)[option])
     assert exchange.weights is not None
+    if isinstance(mechanism, LabelingChoice):
+        weights = np.array(mechanism.fixed_weights(exchange.exact, exchange.weights))
+        weights = weights / mechanism.point
+        place, labels = label_option(option, mechanism.parts, exchange.exact.shape[1])
+        rows = exchange.exact[mechanism.rows_of(place)]
+        given = [mechanism.log_weights_of_labels(r)[k] for r, k in zip(rows, labels, strict=True)]
+        return float(weights[place] - _log_sum(weights) + sum(given))
     weights = mechanism.question_weights(exchange.exact, exchange.weights)
     question, signs = sign_option(option, exchange.exact.shape[1])
     a = exchange.exact[question] / mechanism.scale
@@ -73,6 +83,18 @@ def sign_option(option: int, n_labels: int) -> tuple[int, NDArray[np.int64]]:
     question, place = divmod(option, 3**n_labels)
     signs = [place // 3**k % 3 - 1 for k in reversed(range(n_labels))]
     return question, np.array(signs, dtype=np.int64)
+
+
+def label_option(
+    option: int, parts: tuple[int, ...], n_labels: int
+) -> tuple[int, NDArray[np.int64]]:
+    """The partition and the labels that an outcome's number stands for."""
+    place = 0
+    while option >= n_labels ** parts[place]:
+        option -= n_labels ** parts[place]
+        place += 1
+    labels = [option // n_labels**v % n_labels for v in reversed(range(parts[place]))]
+    return place, np.array(labels, dtype=np.int64)
 
 
 def _log_sum(logs: NDArray[np.float64]) -> float:

@@ -31,6 +31,7 @@ from frith.curator import Curator
 from frith.engines.base import Engine
 from frith.kernels import Kernel
 from frith.privacy.budget import Budget
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
 
@@ -162,6 +163,12 @@ def loss_of(a: Exchange, b: Exchange, unit: str) -> Fraction:
             np.abs(change).sum(axis=1).max()
         )  # each question's signs may be as they like
         spread = Fraction(2 * change_of_one) / scale + 4 * SignChoice.SLACK
+        return _in_unit(spread, unit, Fraction(1, 8))
+    if isinstance(a.mechanism, LabelingChoice):
+        starts = a.mechanism.starts  # a partition's parts may be labeled as they like
+        most = np.add.reduceat(change.max(axis=1), starts).max()
+        least = np.add.reduceat(change.min(axis=1), starts).min()
+        spread = Fraction(int(most) - int(least)) / scale + 4 * a.mechanism.slack
         return _in_unit(spread, unit, Fraction(1, 8))
     spread = Fraction(int(change.max()) - int(change.min())) / scale
     # Gumbel noise has a bounded range; permute-and-flip is pure and no more than that

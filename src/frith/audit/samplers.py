@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
 from frith.audit.frozen import Exchange, arbitrary_releases, constant_releases
-from frith.audit.laws import is_choice, log_law
+from frith.audit.laws import is_choice, label_option, log_law, n_options
 from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import hard_pairs
 from frith.audit.replay import observe
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.privacy.budget import Budget
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import NoiseSource, OpenDPSource
@@ -69,6 +70,9 @@ def _every_mechanism() -> Iterator[Exchange]:
             yield Exchange(scores, PrivateChoice(amount, 2, unit))
             signs = np.array([[3, -2], [0, 1], [-1, -1]])
             yield Exchange(signs, SignChoice(amount, 2, unit), np.array([0.0, 0.4, -0.3]))
+            counts = np.array([[4, 3, 0], [3, 0, 0], [1, 3, 0], [2, 0, 0], [0, 3, 0], [2, 0, 0]])
+            parts = LabelingChoice(amount, 1, (1, 2, 3), unit)
+            yield Exchange(counts, parts, np.array([0.5, 0.0, -0.4]))
     yield Exchange(zeros, GaussianShare(Fraction(1, 40), 1, 3, 1))
 
 
@@ -76,7 +80,7 @@ def _distinct(asked: list[Exchange]) -> list[Exchange]:
     """One exchange for each mechanism; of a choice's, those with few candidates."""
     found: dict[Any, Exchange] = {}
     for exchange in asked:
-        if exchange.exact.size and not (is_choice(exchange) and len(exchange.exact) > 64):
+        if exchange.exact.size and not (is_choice(exchange) and _is_long(exchange)):
             found.setdefault((type(exchange.mechanism), exchange.mechanism.scale), exchange)
     kinds: dict[type, list[Exchange]] = {}
     for exchange in found.values():
@@ -84,10 +88,18 @@ def _distinct(asked: list[Exchange]) -> list[Exchange]:
     return [e for many in kinds.values() for e in many[:_MECHANISMS]]
 
 
+def _is_long(exchange: Exchange) -> bool:
+    """Whether there are more candidates than a test of fit can tell apart."""
+    is_labeling = isinstance(exchange.mechanism, LabelingChoice)
+    return n_options(exchange) > 2**12 if is_labeling else len(exchange.exact) > 64
+
+
 def _fit(source: NoiseSource, exchange: Exchange, draws: int) -> Fit:
     mechanism = exchange.mechanism
     if isinstance(mechanism, SignChoice):
         p = _fit_signs(source, exchange, mechanism, draws)
+    elif isinstance(mechanism, LabelingChoice):
+        p = _fit_labels(source, exchange, mechanism, draws)
     elif is_choice(exchange):
         scores = exchange.exact.tolist()
         weights = [0.0] * len(scores)  # they are in the scores already
@@ -126,6 +138,20 @@ def _fit_signs(source: NoiseSource, exchange: Exchange, choice: SignChoice, draw
     for _ in range(draws):
         question, signs = source.choose_signs(exchange.exact, exchange.weights, choice)
         counts[question * 3**n_labels + int((signs + 1) @ places)] += 1
+    return p_value(counts, np.exp(log_law(exchange)))
+
+
+def _fit_labels(
+    source: NoiseSource, exchange: Exchange, choice: LabelingChoice, draws: int
+) -> float:
+    assert exchange.weights is not None
+    n_labels = exchange.exact.shape[1]
+    options = (label_option(i, choice.parts, n_labels) for i in range(n_options(exchange)))
+    number = {(place, tuple(labels.tolist())): i for i, (place, labels) in enumerate(options)}
+    counts = np.zeros(len(number))
+    for _ in range(draws):
+        place, labels = source.choose_labels(exchange.exact, exchange.weights, choice)
+        counts[number[place, tuple(labels.tolist())]] += 1
     return p_value(counts, np.exp(log_law(exchange)))
 
 

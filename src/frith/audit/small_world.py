@@ -35,7 +35,14 @@ from frith.audit.frozen import (
     as_integers,
     constant_releases,
 )
-from frith.audit.laws import SLACK, is_choice, log_probability, n_options, sign_option
+from frith.audit.laws import (
+    SLACK,
+    is_choice,
+    label_option,
+    log_probability,
+    n_options,
+    sign_option,
+)
 from frith.audit.loss import delta_of
 from frith.audit.outcomes import Outcome, Status
 from frith.audit.pairs import WHO, decoded
@@ -45,6 +52,7 @@ from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain, Numeric, Person
 from frith.engines.base import Engine
 from frith.privacy.budget import Budget
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import SignChoice
 from frith.privacy.sources import Selection
 
@@ -73,6 +81,13 @@ class ScriptedSource(FrozenSource):
         self.exchanges.append(Exchange(differences.copy(), choice, log_weights.copy()))
         option = self._next(n_options(self.exchanges[-1]))
         return sign_option(option, differences.shape[1])
+
+    def choose_labels(
+        self, counts: NDArray[np.int64], log_weights: NDArray[np.float64], choice: LabelingChoice
+    ) -> tuple[int, NDArray[np.int64]]:
+        self.exchanges.append(Exchange(counts.copy(), choice, log_weights.copy()))
+        option = self._next(n_options(self.exchanges[-1]))
+        return label_option(option, choice.parts, counts.shape[1])
 
     def _next(self, count: int) -> int:
         at = len(self.made)

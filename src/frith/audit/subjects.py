@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+import numpy as np
+
 from frith.audit.frozen import OpenCurator
 from frith.curator import Curator, CuratorLike
 from frith.domain import Domain
@@ -15,8 +17,10 @@ from frith.engines import Engine, open_table
 from frith.engines.memory import MemoryEngine
 from frith.growing.additive import AdditiveTables
 from frith.growing.boosting import SignBoosting
+from frith.growing.builder import single_leaf
 from frith.growing.label_boosting import VectorBoosting
-from frith.growing.parts import forest_of_parts
+from frith.growing.naming import NamingTree
+from frith.growing.parts import Part, forest_of_parts
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import (
     C45Classifier,
@@ -75,7 +79,13 @@ class FewSteps:
             whole = curator.remaining_share
             return AdditiveTables(curator, layout, n).learn(self.steps, whole, True)
         if self.part == "vectors":
-            return VectorBoosting(curator, layout, n).learn(self.steps, 1.5)
+            return VectorBoosting(curator, layout, n).learn(self.steps, 1.5, Fraction(0))
+        if self.part == "strength":
+            start = [Part(single_leaf(), np.zeros((1, curator.domain.n_labels)), np.zeros(1))]
+            return VectorBoosting(curator, layout, n, start).learn(self.steps, 1.5, Fraction(1, 4))
+        if self.part == "named":
+            whole = curator.remaining_share
+            return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4))]
         return SignBoosting(curator, layout, n).learn(float(self.steps))
 
 
@@ -120,5 +130,9 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, sign steps", FewSteps, part="signs", steps=3),
     _subject("forest, vector steps", FewSteps, part="vectors", steps=1),
     _subject("forest, tables", FewSteps, part="tables", steps=1),
+    _subject("forest, a strength", FewSteps, part="strength", steps=1),
+    _subject("forest, named labels", FewSteps, part="named", steps=1),
+    _subject("forest, two levels of named labels", FewSteps, part="named", steps=2),
+    _subject("forest, a partition", FewSteps, part="named", steps=0),
 )
-"""The flagship's three ways to learn, few steps of each."""
+"""The flagship's ways to learn, few steps of each."""

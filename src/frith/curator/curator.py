@@ -25,7 +25,9 @@ from frith.errors import QuestionError
 from frith.kernels import (
     Choice,
     Kernel,
+    NamedSplits,
     NodeSplits,
+    Partitions,
     Question,
     RecordCount,
     SignsChoice,
@@ -39,6 +41,7 @@ from frith.privacy import window
 from frith.privacy.budget import Budget, Meter
 from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
 from frith.privacy.guarantee import AnsweredQuestion as Answered
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import ExactSource, Noise, NoiseSource, OpenDPSource
@@ -61,6 +64,8 @@ class Curator:
     epsilon and in rho. A ledger, if there is one, is charged the whole budget once, before the
     first record is read.
     """
+
+    has_private_choices = True
 
     def __init__(
         self,
@@ -149,9 +154,9 @@ class Curator:
         return masking.hide(self._source.perturb(exact, noise, self._engine.threads))
 
     def choose_splits(
-        self, question: NodeSplits, share: Fraction, purpose: str
+        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
     ) -> NDArray[np.int64]:
-        """A private choice among the allowed candidates at each of some open nodes.
+        """A private choice among the candidates at each of some open nodes.
 
         A record is at one node of each tree, so the choices at the nodes of one tree compose in
         parallel and those of different trees add: each tree gets an equal part of `share`. A unit
@@ -165,8 +170,10 @@ class Curator:
         self._log(purpose, "private choice", choice.range_, share, choice.scale, len(question))
         scores = question.scores(self._sums(question.kernel, purpose))
         picks = [
-            int(options[self._source.choose(row.tolist(), [0.0] * len(row), choice)])
-            for row, options in zip(scores, question.options(), strict=True)
+            int(options[self._source.choose(row.tolist(), weights, choice)])
+            for row, weights, options in zip(
+                scores, question.node_weights(), question.options(), strict=True
+            )
         ]
         return np.array(picks, dtype=np.int64)
 
@@ -195,6 +202,21 @@ class Curator:
         self._log(purpose, "private choice", 2 * reach, share, choice.scale, len(question))
         differences = question.scores(self._sums(question.kernel, purpose))
         return self._source.choose_signs(differences, question.weights, choice)
+
+    def choose_labels(
+        self, question: Partitions, share: Fraction, purpose: str
+    ) -> tuple[int, NDArray[np.int64]]:
+        """A private choice of a partition of all records and of a label for each of its parts."""
+        check_question(question, self.domain, purpose)
+        reach, amount = self.records_per_unit, self._amount(share)
+        choice = LabelingChoice(amount, reach, question.parts, self.budget.unit)
+        if not self.is_exact:
+            choice.check(self.domain.n_labels)
+        self._check_window(amount, choice.scale, purpose, question.weights.tolist())
+        self._charge(share)
+        self._log(purpose, "private choice", reach, share, choice.scale, len(question))
+        counts = question.scores(self._sums(question.kernel, purpose))
+        return self._source.choose_labels(counts, question.weights, choice)
 
     def records(self, share: Fraction) -> int:
         """The number of records, at least 1: as declared, else noisy for `share` of the budget."""

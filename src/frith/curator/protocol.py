@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.kernels import Choice, NodeSplits, Question, SignsChoice
+from frith.kernels import Choice, NamedSplits, NodeSplits, Partitions, Question, SignsChoice
 from frith.kernels.gradients import ScoreColumn
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
@@ -48,6 +48,10 @@ class CuratorLike(Protocol):
     def guarantee(self) -> Guarantee: ...
     @property
     def receipt(self) -> Receipt | None: ...
+    @property
+    def has_private_choices(self) -> bool:
+        """Whether a choice is as good as its share; else it is made from noisy sums of everything."""
+        ...
 
     def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
         """The sums of a question, with noise for `share` of the budget."""
@@ -58,7 +62,7 @@ class CuratorLike(Protocol):
         ...
 
     def choose_splits(
-        self, question: NodeSplits, share: Fraction, purpose: str
+        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
     ) -> NDArray[np.int64]:
         """A candidate for each node of a level."""
         ...
@@ -67,6 +71,12 @@ class CuratorLike(Protocol):
         self, question: SignsChoice, share: Fraction, purpose: str
     ) -> tuple[int, NDArray[np.int64]]:
         """The place of a split, and a sign or nothing for every label."""
+        ...
+
+    def choose_labels(
+        self, question: Partitions, share: Fraction, purpose: str
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The place of a partition, and a label for each of its parts."""
         ...
 
     def records(self, share: Fraction) -> int:

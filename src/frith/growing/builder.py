@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.forest.trees import Trees
+from frith.kernels.splits import BinarySplit
 
 
 class TreeBuilder:
@@ -35,6 +36,12 @@ class TreeBuilder:
         """Let a leaf ask whether the value of an attribute is one of `members`."""
         self.sets.append(members)
         return self.split(node, attribute, -1 - len(self.sets))
+
+    def ask(self, node: int, split: BinarySplit) -> range:
+        """Let a leaf ask a split in two, and return its children."""
+        if split.members is None:
+            return self.split(node, split.attribute, split.cut)
+        return self.split_by_set(node, split.attribute, split.members)
 
     def trees(self) -> Trees:
         roots, attribute, cut, first_child = (

@@ -1,16 +1,17 @@
 """Boosting for more than two labels: each step chooses a split, and a sign for every label.
 
-F = 0, or what earlier tables say
+F = 0, or what an earlier tree or tables say
 for each block:
     for each step: choose (split, signs) by the sums of y_k - p_k;  F_k += sign_k eta, by side
     release, in the cells of the block's splits, label counts (the first block) or sums of
     y_k - p_k and p_k (1 - p_k);  F += the posterior means of the cells' values
+after a start: choose how strongly all that came after it speaks, by how many records are right
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,12 +24,14 @@ from frith.growing.boosting import CHOICES, blocks_of, step_shares
 from frith.growing.oblivious import ObliviousTree, ask_once
 from frith.growing.parts import Part
 from frith.growing.posterior import cell_values
-from frith.kernels import LeafCounts, SignsChoice
+from frith.kernels import LeafCounts, SignsChoice, StrengthChoice, StrengthCounts
 from frith.kernels.gradients import POINT, UNIT, ScoreColumn
 from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout
 from frith.kernels.splits import BinarySplit, BinarySplits
 
+STRENGTHS = np.array([0, 4, 7, 10, 14])
+"""How strongly what comes after a start may speak, in tenths."""
 _FIRST_BLOCK = 5
 _LEAST_SHARE = 0.05  # of the average cell's records
 
@@ -51,9 +54,12 @@ class VectorBoosting:
         self.has_start = bool(self.parts)
         for part in self.parts:
             self._push(part.tree, part.scores)
+        self.start, self.n_start = self.column, len(self.parts)
 
-    def learn(self, steps: int, size: float) -> list[Part]:
-        whole = self.curator.remaining_share - self.kept
+    def learn(self, steps: int, size: float, for_strength: Fraction) -> list[Part]:
+        """Parts worth all that remains; `for_strength` of it is for the last choice."""
+        remaining = self.curator.remaining_share - self.kept
+        whole = remaining * (1 - for_strength)
         eta, shares = size / np.sqrt(steps), iter(step_shares(steps))
         blocks = blocks_of(steps, 3 if self.has_start else _FIRST_BLOCK)
         number = 0
@@ -74,7 +80,19 @@ class VectorBoosting:
                 tree.ask(split)
                 signed.append(eta * signs)
             self._count_cells(tree, np.array(signed), whole * (1 - CHOICES) / len(blocks))
-        return self.parts
+        return self._weakened(remaining * for_strength) if for_strength else self.parts
+
+    def _weakened(self, share: Fraction) -> list[Part]:
+        """The parts after the start, as strong as a private choice makes them; at 0 none of them."""
+        kernel = StrengthCounts(self.start, self.column, STRENGTHS, self.layout.domain)
+        pick = self.curator.choose(StrengthChoice(kernel), share, "strength")
+        factor, kept = float(STRENGTHS[pick]) / 10, self.parts[: self.n_start]
+        if not factor:
+            return kept
+        return kept + [
+            replace(p, scores=factor * p.scores, variance=factor**2 * p.variance)
+            for p in self.parts[self.n_start :]
+        ]
 
     def _push(self, tree: Trees, scores: Floats) -> Floats:
         fixed = np.round(scores * POINT).astype(np.int32)

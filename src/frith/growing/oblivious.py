@@ -41,10 +41,7 @@ class ObliviousTree:
         reached = [(sign, codes) for sign, codes in sides if codes.any()]
         if len(reached) == 1:
             return [_Leaf(leaf.node, [*leaf.signs, reached[0][0]], leaf.possible)]
-        if split.members is None:
-            children = self.builder.split(leaf.node, a, split.cut)
-        else:
-            children = self.builder.split_by_set(leaf.node, a, split.members)
+        children = self.builder.ask(leaf.node, split)
         return [
             _Leaf(child, [*leaf.signs, sign], leaf.possible | {a: codes})
             for child, (sign, codes) in zip(children, reached, strict=True)

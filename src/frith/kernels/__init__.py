@@ -8,16 +8,26 @@ the charge from those. A choice adds public candidates, scores and their range.
 from frith.kernels.base import MAX_CELLS, MAX_RECORDS, ColumnKernel, Kernel, add_batch
 from frith.kernels.choices import (
     AttributeChoice,
-    Choice,
     CorrectChoice,
     LabelChoice,
     NodeSplits,
     SignsChoice,
     StepChoice,
 )
-from frith.kernels.closed import CHOICES, KERNELS, VIEWS, Question, base_of, check_question
+from frith.kernels.closed import (
+    CHOICES,
+    KERNELS,
+    VIEWS,
+    Choice,
+    Question,
+    base_of,
+    check_question,
+)
 from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, RecordCount
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
+from frith.kernels.naming import NamedSplits
+from frith.kernels.partitions import Partitions
+from frith.kernels.strengths import StrengthChoice, StrengthCounts
 
 __all__ = [
     "CHOICES",
@@ -34,15 +44,19 @@ __all__ = [
     "Kernel",
     "LabelChoice",
     "LeafCounts",
+    "NamedSplits",
     "NodeCounts",
     "NodeSizes",
     "NodeSplits",
+    "Partitions",
     "Question",
     "RecordCount",
     "SignsChoice",
     "SplitCounts",
     "SplitTables",
     "StepChoice",
+    "StrengthChoice",
+    "StrengthCounts",
     "View",
     "add_batch",
     "base_of",

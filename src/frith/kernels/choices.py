@@ -91,6 +91,10 @@ class NodeSplits(Candidates):
         """The candidates of each node."""
         return [np.flatnonzero(row) for row in self.allowed]
 
+    def node_weights(self) -> list[list[float]]:
+        """For each node the logarithms of its candidates' public weights: they are equal."""
+        return [[0.0] * int(count) for count in self.allowed.sum(axis=1)]
+
     def scores(self, sums: NDArray[np.int64]) -> list[NDArray[Any]]:
         """For each node the scores of its candidates."""
         tables = SplitTables(self.kernel).take(sums)[self.places]
@@ -230,7 +234,3 @@ class SignsChoice(Candidates):
 def _check_splits(kernel: GradientSums | LabelGradients, splits: BinarySplits) -> None:
     if type(splits) is not BinarySplits or splits.layout is not kernel.layout:
         raise FormatError("the splits to choose from have another layout than what is summed")
-
-
-Choice = AttributeChoice | CorrectChoice | LabelChoice | StepChoice
-"""A list from which one candidate is chosen."""

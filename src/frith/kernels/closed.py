@@ -26,14 +26,20 @@ from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
 from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
+from frith.kernels.naming import NamedSplits
+from frith.kernels.partitions import Partitions
 from frith.kernels.splits import BinarySplits
+from frith.kernels.strengths import StrengthChoice, StrengthCounts
 
 KERNELS = (
     RecordCount, LeafCounts, SplitCounts, CorrectCounts, ConfusionCounts,
-    GradientSums, CellSums, LabelGradients, LabelCells,
+    GradientSums, CellSums, LabelGradients, LabelCells, StrengthCounts,
 )  # fmt: skip
 VIEWS = (SplitTables, NodeCounts, NodeSizes)
-CHOICES = (AttributeChoice, CorrectChoice, LabelChoice, NodeSplits, SignsChoice, StepChoice)
+CHOICES = (
+    AttributeChoice, CorrectChoice, LabelChoice, NamedSplits, NodeSplits, Partitions, SignsChoice,
+    StepChoice, StrengthChoice,
+)  # fmt: skip
 _CRITERIA = (GiniMass, EntropyMass, MaxMass)
 _SUMMED = {
     SplitTables: SplitCounts,
@@ -42,13 +48,18 @@ _SUMMED = {
     AttributeChoice: SplitCounts,
     CorrectChoice: CorrectCounts,
     LabelChoice: LeafCounts,
+    NamedSplits: SplitCounts,
     NodeSplits: SplitCounts,
+    Partitions: SplitCounts,
     SignsChoice: LabelGradients,
     StepChoice: GradientSums,
+    StrengthChoice: StrengthCounts,
 }
 """The one kernel that each view is of, or that each choice is scored by."""
 _WHOLE = (Trees, Domain, Forest, ScoreColumn, np.ndarray, int, float, tuple, type(None))
 
+Choice = AttributeChoice | CorrectChoice | LabelChoice | StepChoice | StrengthChoice
+"""A list from which one candidate is chosen."""
 Question = Kernel | View
 """What can be counted: a kernel, or a view of a level's sums."""
 

@@ -14,20 +14,40 @@ from frith.curator import CuratorLike
 from frith.engines import Engine
 from frith.forest import Forest
 from frith.growing.additive import AdditiveTables
-from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, SignBoosting, plan
+from frith.growing.boosting import (
+    CHOICES,
+    LIMIT_STEPS,
+    MAX_STEPS,
+    SignBoosting,
+    plan,
+    step_shares,
+)
 from frith.growing.label_boosting import VectorBoosting
+from frith.growing.naming import NamingTree, are_balanced
 from frith.growing.parts import Part, forest_of_parts
 from frith.growing.rule_tree import rule_tree
 from frith.kernels import LeafCounts
+from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.base import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.learners.public_trees import forest_of_leaves
 from frith.privacy.budget import Budget
+from frith.privacy.labeling import LabelingChoice
+from frith.privacy.mechanisms import SignChoice
 
 _ROOM_FOR_TEMPERATURE = 80
-_MANY_LABELS = 16
+_FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
+_ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
+_ROOM_FOR_TABLES = 60
+_ROOM_FOR_STEPS = 120
+_FOR_COUNTS = Fraction(15, 100)
+_FOR_START_COUNTS = Fraction(40, 100)
+_FOR_STRENGTH = Fraction(8, 100)
+_FOR_LOOK = Fraction(5, 100)
+_ROOM_FOR_LOOK = 80
+_LEFT = Fraction(9, 10)  # of the budget, or more, once the number of records is paid for
 
 
 class ForestClassifier(PrivateForestClassifier):
@@ -36,11 +56,13 @@ class ForestClassifier(PrivateForestClassifier):
     Two labels: sign-step boosting. Each step privately chooses a split in two and a sign, and moves
     the log-odds of all records by a fixed amount to either side. A few steps make an oblivious
     tree. Then two sums in each of its cells are released, and give every cell a value that weighs
-    signal against noise (`growing.boosting`). More labels: the tables of a few
-    privately chosen attributes, shrunk towards independence as the noise demands
-    (`growing.additive`), or steps that choose a sign for every label (`growing.label_boosting`), or
-    one after the other. How many there are follows from the number of records, the budget and the
-    domain. Trees multiply: the first gives label shares, and every further tree corrects them.
+    signal against noise (`growing.boosting`). More labels: a partition or a tree whose private
+    choices name the labels of its leaves (`growing.naming`); where there is room, steps after it
+    that choose a sign for every label, and how strongly they speak (`growing.label_boosting`);
+    where labels are very many or records fill their domain, the tables of a few privately chosen
+    attributes, shrunk towards independence as the noise demands (`growing.additive`). How many
+    there are follows from the number of records, the budget and the domain. Trees multiply: the
+    first gives label shares, and every further tree corrects them.
 
     Parameters
     ----------
@@ -93,6 +115,11 @@ class ForestClassifier(PrivateForestClassifier):
     *A step for many labels* chooses a question and signs together, from sums of vectors y - p that
     are clipped to an L1 norm of 1 (`privacy.mechanisms.SignChoice`); its cells are label counts, or
     vectors scaled to an L1 norm of at most 1 (`label_gradients`).
+    *Named labels.* A score is the number of records that get their own label, so one more record
+    raises each by 0 or by 1: range 1. A record is at one node of a level, so its nodes compose in
+    parallel (`kernels.NamedSplits`); a partition and the labels of all its parts are one choice
+    (`privacy.labeling.LabelingChoice`). Counts in the leaves of one tree: L1 = squared L2 = 1. The
+    strength is a private choice by the number of correct records, range 1 (`kernels.StrengthChoice`).
     *Tables.* Attributes are chosen one after another by a monotone score of range 1. A record is in
     one cell of each of the m tables: L1 = squared L2 = m (`kernels.SplitCounts`). The temperature is
     a private choice by the number of correct records, a monotone score of range 1.
@@ -201,19 +228,32 @@ class ForestClassifier(PrivateForestClassifier):
 
 
 def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
-    """Steps for two labels; tables, steps or both for more. Public facts decide which."""
+    """Steps for two labels; for more, named labels, tables, steps. Public facts decide which."""
     layout, n, kept = facts.layout, facts.n_records, facts.kept
+    whole = curator.remaining_share - kept
     if layout.domain.n_labels == 2:
         return SignBoosting(curator, layout, n, kept=kept).learn(facts.steps())
-    steps, size, share = facts.vector_steps()
+    if curator.has_private_choices and facts.needs_look:
+        if are_balanced(curator, layout, n, whole * _FOR_LOOK):  # then equal shares are the start
+            steps = facts.steps_for(1 - _FOR_LOOK)
+            return VectorBoosting(curator, layout, n, kept=kept).learn(steps, 1.5, Fraction(0))
+        whole = curator.remaining_share - kept
+    # where choices read noisy tables of everything, those of a few attributes say more
+    route = facts.route() if curator.has_private_choices else _Route(tables=Fraction(1))
     parts: list[Part] = []
-    if share < 1:
-        for_tables = (curator.remaining_share - kept) * (1 - share)
-        has_room = facts.signal / layout.domain.n_labels >= _ROOM_FOR_TEMPERATURE
-        parts = AdditiveTables(curator, layout, n).learn(facts.tables(), for_tables, has_room)
-    if not steps:
+    if route.named:
+        share = whole * route.named
+        levels, for_counts = facts.levels(share)
+        parts = [NamingTree(curator, layout, n).learn(levels, share, for_counts)]
+    elif route.tables:
+        has_room = facts.room >= _ROOM_FOR_TEMPERATURE
+        tables = AdditiveTables(curator, layout, n)
+        parts = tables.learn(facts.tables(), whole * route.tables, has_room)
+    if not route.steps:
         return parts
-    return VectorBoosting(curator, layout, n, parts, kept).learn(steps, size)
+    return VectorBoosting(curator, layout, n, parts, kept).learn(
+        route.steps, route.size, route.for_strength
+    )
 
 
 def count_rules(curator: CuratorLike, forest: Forest, for_rules: Fraction) -> Forest:
@@ -223,6 +263,20 @@ def count_rules(curator: CuratorLike, forest: Forest, for_rules: Fraction) -> Fo
     leaves = curator.noisy_counts(question, for_rules, "labels of rules")
     measured = forest_of_leaves(curator, trees, leaves, vote="shares")
     return replace(forest, measured=measured, guarantee=curator.guarantee)
+
+
+@dataclass(frozen=True)
+class _Route:
+    """How a budget is used for more than two labels: the shares of a start, and the steps after it.
+
+    `for_strength` is the share of what the start leaves.
+    """
+
+    named: Fraction = Fraction(0)
+    tables: Fraction = Fraction(0)
+    steps: int = 0
+    size: float = 1.5
+    for_strength: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -254,25 +308,81 @@ class _Facts:
         rho = float(self.budget.total) * self._part
         return (persons * math.sqrt(5.6 * rho) / 17.5) ** (2 / 3)
 
-    def vector_steps(self) -> tuple[int, float, Fraction]:
-        """For more than two labels: how many steps, their size, and their share of the budget.
+    @property
+    def room(self) -> float:
+        """The signal that each label has."""
+        return self.signal / self.layout.domain.n_labels
 
-        Numbers have an order that steps use and tables do not; many labels drown a step; and where
-        the budget is large, tables first and steps after them do better than either.
+    def route(self) -> _Route:
+        """For more than two labels: a tree that names labels, tables, steps, or steps after either.
+
+        Tables are best where records fill their domain, so that attributes are nearly independent,
+        and where labels are too many for a tree to name.
         """
-        signal, n_labels = self.signal, self.layout.domain.n_labels
+        n_labels, room = self.layout.domain.n_labels, self.room
         if n_labels == 1:
-            return 0, 0.0, Fraction(0)
-        if math.isinf(signal):
-            return LIMIT_STEPS, 1.5, Fraction(1)
+            return _Route(tables=Fraction(1))
+        if math.isinf(room):
+            return _Route(steps=LIMIT_STEPS)
+        if room < _ROOM_FOR_DEPTH:
+            return _Route(named=Fraction(1))
+        if n_labels > _MANY_LABELS or (room >= _ROOM_FOR_TABLES and self._is_filled):
+            if room < _ROOM_FOR_BOTH:
+                return _Route(tables=Fraction(1))
+            half = Fraction(1, 2)
+            return _Route(tables=half, steps=self.steps_for(half), size=0.6)
+        if room < _ROOM_FOR_STEPS:
+            return _Route(named=Fraction(1))
+        named = min(Fraction(3, 10), Fraction(max(1, round(40_000 / room)), 1_000))
+        steps = self.steps_for((1 - named) * (1 - _FOR_STRENGTH))
+        return _Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
+
+    def steps_for(self, share: Fraction) -> int:
+        """How many steps with a sign for every label pay, none of them too small for its proof."""
+        steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
+        whole = share * (1 - self.kept) * CHOICES * self.budget.total * _LEFT
+        while steps > 1 and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
+            steps -= 1
+        return steps
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether steps from equal shares are best if labels are balanced, which is worth a look.
+
+        That is where labels are many and most bins are of numbers, whose order steps use.
+        """
+        if not _FEW_LABELS < self.layout.domain.n_labels <= _MANY_LABELS:
+            return False
         bins = np.diff(self.layout.starts)
         ordered = sum(int(b) for a, b in enumerate(bins) if self.layout.is_numeric(a))
-        room = signal / n_labels
-        if 2 * ordered >= bins.sum() and n_labels <= _MANY_LABELS and room >= _ROOM_FOR_TEMPERATURE:
-            return max(1, min(MAX_STEPS, round(math.sqrt(signal) / 5))), 1.5, Fraction(1)
-        if room >= _ROOM_FOR_BOTH:
-            return min(MAX_STEPS, round(math.sqrt(signal / 2) / 5)), 0.6, Fraction(1, 2)
-        return 0, 0.0, Fraction(0)
+        return _ROOM_FOR_LOOK <= self.room < math.inf and 2 * ordered >= bins.sum()
+
+    @property
+    def _is_filled(self) -> bool:
+        """Whether all attributes are categories, with few combinations for so many records."""
+        attributes = self.layout.domain.attributes
+        if any(self.layout.is_numeric(a) for a in range(len(attributes))):
+            return False
+        return math.prod(a.size for a in attributes) <= 10 * self.n_records
+
+    def levels(self, share: Fraction) -> tuple[int, Fraction]:
+        """How many levels of named labels pay, 0 for a partition; and the part for counts.
+
+        With many labels a low tree cannot name them all.
+        """
+        room, n_labels = self.room, self.layout.domain.n_labels
+        limits = (16, 60) if n_labels < 8 else (12, 30)
+        levels = 1 + sum(room >= limit for limit in limits)
+        if room >= _ROOM_FOR_STEPS:
+            return 0 if self._can_part(share) else levels, _FOR_START_COUNTS
+        for_counts = _FOR_COUNTS if room >= _ROOM_FOR_COUNTS else Fraction(0)
+        return 0 if room < _ROOM_FOR_DEPTH and self._can_part(share) else levels, for_counts
+
+    def _can_part(self, share: Fraction) -> bool:
+        """Whether a share is within what partitions are proven for: not a millionth of epsilon."""
+        amount = share * self.budget.total / 2  # counts take less than half of it
+        choice = LabelingChoice(amount, self.records_per_person, (1,), self.budget.unit)
+        return choice.covers_slack and self.layout.domain.n_labels <= choice.MAX_LABELS
 
     def tables(self) -> int:
         """How many attributes' tables pay; Gaussian noise can afford all of them."""
@@ -294,4 +404,13 @@ class _Facts:
         """Whether a budget with a delta buys more than a pure one of the same epsilon."""
         if self.layout.domain.n_labels == 2:
             return plan(pure.steps())[2] and self.steps() > pure.steps()
-        return not pure.vector_steps()[0] and self.table_noise() < pure.table_noise()
+        route = pure.route()
+        return bool(route.tables and not route.steps) and self.table_noise() < pure.table_noise()
+
+
+def _can_choose_signs(amount: Fraction, budget: Budget) -> bool:
+    try:
+        SignChoice(amount, UNIT, budget.unit).check()
+    except ValueError:
+        return False
+    return True

@@ -27,7 +27,9 @@ from frith.domain import Domain
 from frith.errors import FrithError
 from frith.kernels import (
     Choice,
+    NamedSplits,
     NodeSplits,
+    Partitions,
     Question,
     RecordCount,
     SignsChoice,
@@ -137,6 +139,10 @@ class JointCurator:
         return all(p.budget.is_exact for p in self.panel.parties.values())
 
     @property
+    def has_private_choices(self) -> bool:
+        return self.is_exact  # noisy sums of everything stand in for them
+
+    @property
     def remaining_share(self) -> Fraction:
         """The smallest share left at the parties that have any; the others cannot answer."""
         left = [p.remaining_share for p in self.panel.parties.values()]
@@ -157,12 +163,19 @@ class JointCurator:
         return self.panel.sum(question, share, purpose)
 
     def choose_splits(
-        self, question: NodeSplits, share: Fraction, purpose: str
+        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
     ) -> NDArray[np.int64]:
-        """The best allowed candidate at each node, by noisy tables of the level."""
-        tables = np.maximum(self._level_tables(question.kernel, share, purpose), 0)
-        pairs = zip(question.scores(tables), question.options(), strict=True)
-        return np.array([options[np.argmax(row)] for row, options in pairs], dtype=np.int64)
+        """The best candidate at each node, by noisy tables of the level."""
+        tables, variance = self._level_tables(question.kernel, share, purpose)
+        rows = zip(
+            question.scores(np.maximum(tables, 0)), question.node_weights(), question.options(),
+            strict=True,
+        )  # fmt: skip
+        deviation = math.sqrt(variance)
+        return np.array(
+            [options[np.argmax(row + deviation * np.array(logs))] for row, logs, options in rows],
+            dtype=np.int64,
+        )
 
     def choose(self, question: Choice, share: Fraction, purpose: str) -> int:
         """The best of a list, by noisy sums."""
@@ -180,14 +193,27 @@ class JointCurator:
         clear = np.abs(differences[best]) > math.sqrt(noisy.variance)
         return best, (np.sign(differences[best]) * clear).astype(np.int64)
 
+    def choose_labels(
+        self, question: Partitions, share: Fraction, purpose: str
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The partition with the best labels, by noisy tables, less what its many labels may add."""
+        tables, variance = self._level_tables(question.kernel, share, purpose)
+        counts = question.scores(tables)
+        starts = np.concatenate([[0], np.cumsum(question.parts)])
+        right = np.add.reduceat(counts.max(axis=1), starts[:-1])
+        best = int(np.argmax(right + math.sqrt(variance) * question.weights))
+        return best, counts[starts[best] : starts[best + 1]].argmax(axis=1)
+
     def derive(self, column: ScoreColumn) -> None:
         """Let parties that keep records in memory keep derived columns too."""
         for party in self.panel.parties.values():
             if isinstance(party, Curator):
                 party.derive(column)
 
-    def _level_tables(self, level: SplitCounts, share: Fraction, purpose: str) -> NDArray[np.int64]:
-        """A level's noisy tables; on a repeat, the weighted mean of all answers so far.
+    def _level_tables(
+        self, level: SplitCounts, share: Fraction, purpose: str
+    ) -> tuple[NDArray[np.int64], float]:
+        """A level's noisy tables; asked for again, all answers so far are weighed together.
 
         The last column, which no choice reads, is left empty.
         """
@@ -196,7 +222,8 @@ class JointCurator:
         self._tables = (level, answers)
         weights = np.array([1 / max(a.variance, 1e-9) for a in answers])
         mean = np.tensordot(weights / weights.sum(), [a.values for a in answers], axes=1)
-        return np.pad(np.rint(mean).astype(np.int64), ((0, 0), (0, 1), (0, 0)))
+        tables = np.pad(np.rint(mean).astype(np.int64), ((0, 0), (0, 1), (0, 0)))
+        return tables, float(1 / weights.sum())
 
 
 def train_together(learner: PrivateForestClassifier, panel: Panel) -> PrivateForestClassifier:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.polya import draw_shares
 from frith.privacy.shares import GaussianShare, LaplaceShare
@@ -61,6 +62,15 @@ class NoiseSource(ABC):
     ) -> tuple[int, NDArray[np.int64]]:
         """The place of one candidate, and a sign or nothing for every label."""
 
+    @abstractmethod
+    def choose_labels(
+        self,
+        counts: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: LabelingChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The place of one partition, and a label for each of its parts."""
+
 
 class OpenDPSource(NoiseSource):
     """Exact samplers with the operating system's entropy."""
@@ -79,7 +89,7 @@ class OpenDPSource(NoiseSource):
         return noisy.reshape(sums.shape)
 
     def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
-        weighed = choice.weighed(scores, log_weights)
+        weighed = np.array(choice.weighed(scores, log_weights), dtype=np.int64)  # passed on at once
         return int(_choice_measurement(choice.unit, choice.scale)(weighed))
 
     def choose_signs(
@@ -94,6 +104,19 @@ class OpenDPSource(NoiseSource):
         coin = _choice_measurement("rho", choice.scale)
         signs = [int(coin([-d, 0, d])) - 1 for d in differences[question].tolist()]
         return question, np.array(signs, dtype=np.int64)
+
+    def choose_labels(
+        self,
+        counts: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: LabelingChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        """The partition by its weight, then each part's label by its own: Gumbel noise for both."""
+        weights = choice.fixed_weights(counts, log_weights)
+        place = int(_choice_measurement("rho", float(choice.point))(np.array(weights)))
+        coin = _choice_measurement("rho", choice.scale)
+        labels = [int(coin(row)) for row in counts[choice.rows_of(place)].tolist()]
+        return place, np.array(labels, dtype=np.int64)
 
 
 class ExactSource(NoiseSource):
@@ -115,6 +138,16 @@ class ExactSource(NoiseSource):
     ) -> tuple[int, NDArray[np.int64]]:
         question = int(np.argmax(np.abs(differences).sum(axis=1)))
         return question, np.sign(differences[question])
+
+    def choose_labels(
+        self,
+        counts: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: LabelingChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        right = np.add.reduceat(counts.max(axis=1), choice.starts)
+        place = int(np.argmax(right))
+        return place, counts[choice.rows_of(place)].argmax(axis=1)
 
 
 class JournaledSource(NoiseSource):
@@ -165,6 +198,24 @@ class JournaledSource(NoiseSource):
         place, signs = answer[0], np.array(answer[1], dtype=np.int64)
         _check_journal(0 <= place < len(differences) and signs.shape == differences.shape[1:])
         return int(place), signs
+
+    def choose_labels(
+        self,
+        counts: NDArray[np.int64],
+        log_weights: NDArray[np.float64],
+        choice: LabelingChoice,
+    ) -> tuple[int, NDArray[np.int64]]:
+        def draw() -> list[Any]:
+            place, labels = self._source.choose_labels(counts, log_weights, choice)
+            return [int(place), labels.tolist()]
+
+        answer = self._answer(draw)
+        _check_journal(type(answer) is list and len(answer) == 2)
+        place, labels = answer[0], np.array(answer[1], dtype=np.int64)
+        _check_journal(type(place) is int and 0 <= place < len(choice.parts))
+        _check_journal(labels.shape == (choice.parts[place],))
+        _check_journal(bool(np.all((labels >= 0) & (labels < counts.shape[1]))))
+        return place, labels
 
     def _answer(self, draw: Callable[[], Any]) -> Any:
         """The next stored answer; after the last one, a new one, to be stored."""

@@ -45,6 +45,7 @@ class PublishedCurator:
     """
 
     receipt = None  # nothing is sold
+    has_private_choices = True
 
     def __init__(
         self,
@@ -62,7 +63,8 @@ class PublishedCurator:
         self.records_per_unit = self._sound.records_per_unit
         self.noisy_counts = self._sound.noisy_counts
         self.choose, self.choose_splits = self._sound.choose, self._sound.choose_splits
-        self.choose_signs, self.derive = self._sound.choose_signs, self._sound.derive
+        self.choose_signs, self.choose_labels = self._sound.choose_signs, self._sound.choose_labels
+        self.derive = self._sound.derive
         self._last: tuple[Any, NDArray[np.int64]] | None = None
 
     @property

@@ -1,0 +1,169 @@
+"""A tree that pays for choices which name labels, and little or nothing for counts.
+
+wide    choose a partition of all records and a label for each of its parts
+deep    for each level: at each open node choose a label for all of it, or (split, label left,
+        label right)
+
+either by how many records get their own label; where the budget allows, release the label counts
+of the leaves, and shrink them. A record is at one node of a level, so the choices of a level
+compose in parallel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith._arrays import Floats
+from frith.curator import CuratorLike
+from frith.forest.trees import Trees
+from frith.growing.additive import bin_tree, label_shares
+from frith.growing.builder import TreeBuilder, single_leaf
+from frith.growing.oblivious import ask_once
+from frith.growing.parts import Part
+from frith.kernels import LeafCounts, NamedSplits, Partitions, SplitCounts
+from frith.kernels.layout import Layout
+from frith.kernels.splits import BinarySplit, BinarySplits
+
+_CLAIM = 0.5  # the share that chosen labels are taken to get right, before they are counted
+_DOUBT = 0.2  # the standard deviation of that guess
+_BALANCED = 0.8  # of the number of labels, that labels of this entropy are like
+_UNNAMED = 0.5  # how common a label is that no leaf has, where one leaf's counts 1
+_LEAD = 1.01  # how far a chosen label stays ahead of the others
+
+
+@dataclass
+class NamingTree:
+    """The algorithm above; everything it keeps is public or released."""
+
+    curator: CuratorLike
+    layout: Layout
+    n_records: int
+
+    def learn(self, levels: int, share: Fraction, for_counts: Fraction) -> Part:
+        """A tree worth `share` of the budget, of which the part `for_counts` is for leaf counts.
+
+        Without levels it is wide: one partition.
+        """
+        before, for_choices = self.curator.remaining_share, share * (1 - for_counts)
+        if levels:
+            tree, labels = self._grow(levels, for_choices / levels)
+        else:
+            tree, labels = self._part(for_choices)
+        left = share - (before - self.curator.remaining_share)  # more, if no node was left to split
+        if not left:
+            return self._guess(tree, labels)
+        counts = self.curator.noisy_counts(
+            LeafCounts(tree, self.layout.domain), left, "labels in the leaves"
+        )
+        shares, noise = leaf_shares(counts.values, counts.variance, labels, self.n_records)
+        return Part(tree, np.log(shares), noise)
+
+    def _part(self, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
+        question = Partitions(self._level(single_leaf(), [0]), BinarySplits(self.layout))
+        place, labels = self.curator.choose_labels(question, share, "partition and labels")
+        chosen = question.chosen(place)
+        if isinstance(chosen, BinarySplit):
+            return ask_once(self.layout.domain, chosen), labels
+        cuts = [*self.layout.cuts]
+        if self.layout.is_numeric(chosen.attribute):
+            cuts[chosen.attribute] = cuts[chosen.attribute][np.flatnonzero(np.diff(chosen.group))]
+        tree, part_of_leaf = bin_tree(Layout(self.layout.domain, tuple(cuts)), chosen.attribute)
+        return tree, labels[part_of_leaf]
+
+    def _grow(self, levels: int, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
+        builder, splits = TreeBuilder(), BinarySplits(self.layout)
+        labels, open_nodes = {0: -1}, [0]
+        for level in range(1, levels + 1):
+            kept = np.array([labels[node] for node in open_nodes])
+            question = NamedSplits(self._level(builder.trees(), open_nodes), splits, kept)
+            picks = self.curator.choose_splits(question, share, f"labels of level {level}")
+            below: list[int] = []
+            for node, pick in zip(open_nodes, picks.tolist(), strict=True):
+                split, left, right = question.chosen(pick)
+                labels[node] = left
+                if split.attribute >= 0:
+                    children = builder.ask(node, split)
+                    labels |= zip(children, (left, right), strict=True)
+                    below += children
+            open_nodes = below
+            if not open_nodes:
+                break
+        tree = builder.trees()
+        return tree, np.array([labels[leaf] for leaf in tree.leaves.tolist()])
+
+    def _level(self, tree: Trees, open_nodes: list[int]) -> SplitCounts:
+        asks = np.ones((len(open_nodes), len(self.layout.domain.attributes)), dtype=bool)
+        return SplitCounts(tree, self.layout, np.array(open_nodes), asks)
+
+    def _guess(self, tree: Trees, labels: NDArray[np.int64]) -> Part:
+        """Without counts the chosen labels alone predict; noise may have chosen them, so all may be wrong."""
+        n_labels = self.layout.domain.n_labels
+        common = np.bincount(labels, minlength=n_labels) + _UNNAMED
+        shares = _prior(common / common.sum(), labels, n_labels**-0.5)
+        scores = np.log(shares)
+        return Part(tree, scores, scores.var(axis=1))
+
+
+def are_balanced(curator: CuratorLike, layout: Layout, n_records: int, share: Fraction) -> bool:
+    """Whether labels are about equally common, by the entropy of their noisy shares."""
+    counts = curator.noisy_counts(LeafCounts(single_leaf(), layout.domain), share, "labels")
+    shares = label_shares([counts.values.astype(np.float64)], counts.variance, n_records)
+    return bool(np.exp(-shares @ np.log(shares)) >= _BALANCED * len(shares))
+
+
+# -- post-processing ---------------------------------------------------------------------------
+
+
+def leaf_shares(
+    counts: NDArray[np.int64], variance: float, labels: NDArray[np.int64], n_records: int
+) -> tuple[Floats, Floats]:
+    """The label shares of each leaf, and the noise on their logarithms; `labels` were chosen.
+
+    All leaves together say how often chosen labels are right and how common each label is. Each
+    leaf is shrunk towards that as far as noise explains what it says by itself.
+    """
+    n_leaves, n_labels = counts.shape
+    rows, variance = np.arange(n_leaves), max(variance, 1e-9)
+    even = n_records / n_labels
+    totals = np.maximum(_shrunk(counts.sum(axis=0), even, n_leaves * variance), 0.05 * even)
+    common, mean = totals / totals.sum(), n_records / n_leaves
+    sizes = np.maximum(_shrunk(counts.sum(axis=1), mean, n_labels * variance), 0.1 * mean)
+    sizes = sizes * n_records / sizes.sum()
+    seen, spread = counts[rows, labels].sum() / n_records, n_leaves * variance / n_records**2
+    guess = max(_CLAIM, float(common.max()))
+    right = (seen / spread + guess / _DOUBT**2) / (1 / spread + 1 / _DOUBT**2)
+    right = float(np.clip(right, max(1 / n_labels, 0.3), 0.97))
+    prior = _prior(common, labels, right)
+    expected, weights = sizes[:, None] * prior, common * n_labels
+    beyond = counts - expected
+    power = float(((beyond**2 - variance) * weights).sum()) / (n_leaves * (weights**2).sum())
+    signal = max(0.0, power) * weights
+    kept = signal / (signal + variance)
+    found, error = expected + beyond * kept, kept * np.sqrt(variance)
+    low, shares, high = (
+        np.maximum(x, 0.1 * expected) + 0.5 * prior for x in (found - error, found, found + error)
+    )
+    noise = ((np.log(high / low) / 2) ** 2).mean(axis=1)
+    shares[rows, labels] = np.maximum(shares[rows, labels], _LEAD * shares.max(axis=1))
+    return shares / shares.sum(axis=1, keepdims=True), noise
+
+
+def _prior(common: Floats, labels: NDArray[np.int64], right: float) -> Floats:
+    """In each leaf `right` for the chosen label, and the rest for the others as they are common."""
+    rows = np.arange(len(labels))
+    shares = np.tile(common, (len(labels), 1))
+    shares[rows, labels] = 0
+    shares *= (1 - right) / shares.sum(axis=1, keepdims=True)
+    shares[rows, labels] = right
+    return shares
+
+
+def _shrunk(sums: NDArray[np.int64], mean: float, variance: float) -> Floats:
+    """Sums that should be about equal, kept apart as far as noise does not explain it."""
+    off = sums - mean
+    kept = max(0.0, 1 - len(off) * variance / max(float((off**2).sum()), 1e-9))
+    return np.asarray(mean + kept * off)
