@@ -19,7 +19,7 @@ from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.auth.sessions import COOKIE
 from frith.server.budget import export
 from frith.server.context import Context
-from frith.server.run import upkeep
+from frith.server.jobs import upkeep
 from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HOST, Person, refused, said

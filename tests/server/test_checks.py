@@ -98,7 +98,7 @@ def test_an_edited_grant_and_an_edited_batch_sell_nothing(house):
     assert problems(house) == [f"the grant of {house.table} to ana is not the one last written"]
     edit(house, "UPDATE table_grant SET epsilon = NULL")
     assert problems(house) == []
-    batch = {"name": "again", "source": str(house.folder / "later.parquet"), "disjoint": False}
+    batch = {"name": "again", "connection": "sample", "table": "later.parquet"}
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=batch), 201)
     forest = house.train()["id"]
     edit(house, "UPDATE batch SET disjoint = :yes WHERE name = 'again'", yes=True)

@@ -21,8 +21,8 @@ from frith.ledger.database import Database
 from frith.server.app import make_app
 from frith.server.auth import members
 from frith.server.context import Context
+from frith.server.jobs import upkeep
 from frith.server.problems import STATUS
-from frith.server.run import upkeep
 from frith.server.run.sample import with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HandClock, House, said

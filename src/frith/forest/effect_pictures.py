@@ -15,7 +15,7 @@ import numpy as np
 
 from frith.domain import Numeric, spelling
 from frith.forest.draw import COLORS, GREY
-from frith.forest.effects import Effect, Effects, PairEffect
+from frith.forest.effect_sums import Effect, EffectSums, PairEffect
 from frith.forest.nodes import printable
 from frith.forest.svg import INK, Box, Line, Mark, Picture, Text, clip, text_width
 
@@ -28,7 +28,7 @@ _NAMES = 0.36  # of the width, for the names of values
 _BAND = 0.3
 
 
-def picture_of_effects(effects: Effects, attribute: str | None, columns: int) -> Picture:
+def picture_of_effects(effects: EffectSums, attribute: str | None, columns: int) -> Picture:
     """The panels of all effects, or of one attribute's, under a title that says what they are."""
     shown = None if attribute is None else effects.of(attribute)
     panels = [p for group in panels_of(effects, shown) for p in group]
@@ -42,7 +42,9 @@ def picture_of_effects(effects: Effects, attribute: str | None, columns: int) ->
     return Picture(max(heads.width, len(bottoms) * _WIDTH), max(bottoms) + _MARGIN, marks)
 
 
-def panels_of(effects: Effects, one: Effect | None = None) -> tuple[list[Picture], list[Picture]]:
+def panels_of(
+    effects: EffectSums, one: Effect | None = None
+) -> tuple[list[Picture], list[Picture]]:
     """A panel for each effect, the strongest first, and one for each of the strongest pairs."""
     look = _Look(effects)
     if one is not None:
@@ -53,7 +55,7 @@ def panels_of(effects: Effects, one: Effect | None = None) -> tuple[list[Picture
     )
 
 
-def legend(effects: Effects) -> list[tuple[str, str]]:
+def legend(effects: EffectSums) -> list[tuple[str, str]]:
     """A color and what it stands for."""
     look = _Look(effects)
     if len(effects.labels) == 1:
@@ -68,7 +70,7 @@ def legend(effects: Effects) -> list[tuple[str, str]]:
 class _Look:
     """How the panels of one forest's effects look: their scale and their colors."""
 
-    effects: Effects
+    effects: EffectSums
 
     @functools.cached_property
     def colors(self) -> dict[int, str]:
@@ -220,7 +222,7 @@ class _Look:
         return Picture(_WIDTH, foot + 16, marks)
 
 
-def _head(effects: Effects, columns: int) -> Picture:
+def _head(effects: EffectSums, columns: int) -> Picture:
     """What is drawn, and the legend."""
     width = max(1, columns) * _WIDTH - 2 * _MARGIN
     label = printable(effects.forest.domain.label.name)

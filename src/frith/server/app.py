@@ -27,8 +27,8 @@ from frith.server.auth.caller import PROBLEMS
 from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
 from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
+from frith.server.jobs.ready import Readiness
 from frith.server.problems import STATUS, Problem, conflict, invalid
-from frith.server.run.ready import Readiness
 from frith.server.settings import Settings
 from frith.server.web import add_pages
 from frith.server.web.errors import is_page, problem_page

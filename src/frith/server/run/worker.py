@@ -20,12 +20,11 @@ from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
 from frith.server.budget.tables import domain_of, get_table
 from frith.server.context import Context
-from frith.server.jobs import lifecycle, sizes
+from frith.server.jobs import lifecycle, sizes, upkeep
 from frith.server.jobs.journal import pack
 from frith.server.jobs.requests import JobRequest
 from frith.server.jobs.work import Unopened, Work
 from frith.server.problems import FAILED, Problem
-from frith.server.run import upkeep
 from frith.server.run.quarantine import Quarantine
 from frith.server.watch import Known
 

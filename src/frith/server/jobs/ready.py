@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from frith.ledger.book import entry, head
 from frith.ledger.database import StoreError
 from frith.server.context import Context
-from frith.server.run.upkeep import SEEN_SECONDS
+from frith.server.jobs.upkeep import SEEN_SECONDS
 from frith.server.schema import SeenWorker
 from frith.server.watch import ChainState
 
