@@ -400,7 +400,11 @@ def test_servers_one_record_apart_say_the_same_on_every_route(bench):
     document = Route("GET", "/v1/openapi.json")  # it is no route of ours: its log line names none
     assert asked | {document} == set(routes_of(session.server.app)), "every route is in the session"
     reasons = [line["why"] for line in logged if line["event"] == "source not opened"]
-    assert reasons == ["there is no Parquet, CSV or Feather file at copy.csv"] * MAX_ATTEMPTS
+    assert (
+        reasons
+        == ["the connection has no Parquet, CSV or Feather files of one format by that name"]
+        * MAX_ATTEMPTS
+    )
 
 
 def training_session(server, suffix):
