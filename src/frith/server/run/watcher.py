@@ -8,11 +8,9 @@ from types import TracebackType
 
 import structlog
 
-from frith.ledger.database import StoreError
 from frith.ledger.entries import RUNNING
 from frith.server.context import Context
 from frith.server.jobs.verification import look
-from frith.server.problems import Problem
 
 log = structlog.get_logger("frith.ledger")
 _FOLLOW_SECONDS = 60
@@ -48,8 +46,8 @@ class Watcher:
                 keep_time(self._context)
             except _Over:
                 return
-            except (Problem, StoreError):
-                log.warning("the ledger cannot be read; trying again")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the watch goes on
+                log.warning("the ledger cannot be read; trying again", error=type(error).__name__)
             self._over.wait(_FOLLOW_SECONDS)
 
     def _look(self) -> None:
