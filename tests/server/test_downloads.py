@@ -40,7 +40,8 @@ def test_a_download_is_the_stored_document_with_its_id_and_receipt(house):
     got = said(house.analyst.get(f"/v1/forests/{job['id']}"))
     assert got == stored | {"id": job["id"], "receipt": job["receipt"]}
     page = Browser(house, house.analyst.token).get(f"/forests/{job['id']}/forest.json")
-    assert json.loads(page.text) == stored["forest"]
+    whole = json.loads(page.text)
+    assert whole == stored["forest"] | {"origin": whole["origin"]}
     assert page.text.endswith("}\n")
     Forest.from_json(page.json())
 
@@ -49,7 +50,9 @@ def test_a_download_is_the_stored_document_with_its_id_and_receipt(house):
 def test_pieces_of_a_document_put_together_are_the_document(n_bytes):
     document = large_document(n_bytes)
     packed = pack(document)
-    assert json.loads(b"".join(with_fields({"id": "x"}, unpacked([packed])))) == {"id": "x"} | document
+    assert (
+        json.loads(b"".join(with_fields({"id": "x"}, unpacked([packed])))) == {"id": "x"} | document
+    )
     assert json.loads(b"".join(forest_alone([packed[:9], packed[9:]]))) == document["forest"]
 
 

@@ -63,7 +63,9 @@ def forest_alone(packed: Iterable[bytes]) -> Iterator[bytes]:
     The last piece is held back until the next one comes, because its end is cut off.
     """
     pieces = unpacked(packed)
-    held = next(pieces)
+    held = b""
+    while len(held) < len(_FIRST):  # the first piece of a few packed bytes is short
+        held += next(pieces)
     if not held.startswith(_FIRST):
         raise ValueError("this is not the document of a forest")
     held = held[len(_FIRST) :]

@@ -28,6 +28,7 @@ from frith.server.jobs.doubts import doubt_job
 from frith.server.jobs.history import delivery, is_held_back, shown_state
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import JobRequest
+from frith.server.jobs.sizes import LEAST_STORED
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, conflict
 from frith.server.schema import Batch, Job, Journal, Member, Release
 
@@ -235,10 +236,15 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
     _end(context, job, JobState.FAILED)
 
 
-def give_back_room(session: Session, job: Job) -> None:
-    """Take what a job stores from what its member stores."""
+def give_back_room(session: Session, job: Job, *, all_of_it: bool = False) -> None:
+    """Take what a job does not store after all from what its member stores.
+
+    Its request and its entries stay, unless it is forgotten. They count, or somebody who asks and
+    cancels could fill the disk for nothing.
+    """
+    kept = 0 if all_of_it else min(job.stored, LEAST_STORED + len(job.body))
     own = session.get_one(Member, job.member, with_for_update=True)
-    own.stored, job.stored = max(0, own.stored - job.stored), 0
+    own.stored, job.stored = max(0, own.stored - job.stored + kept), kept
 
 
 def _cancel_reservations(context: Context, session: Session, job: Job) -> None:

@@ -76,11 +76,11 @@ def _queue(
         doing="",
         created=context.now(),
         attempts=0,
-        stored=found.stored,
+        stored=found.stored + len(asked.body),
         forest=asked.forest,
         round=asked.round,
     )
-    _check_stored(context, session, member, found.stored)
+    _check_stored(context, session, member, job.stored)
     if asked.kind != JobKind.DRY_RUN:
         _reserve(context, session, view, job, asked, batch_account)
     session.add(job)

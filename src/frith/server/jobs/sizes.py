@@ -34,7 +34,7 @@ MEMORY_MARGIN, LEAST_BYTES = 2, 2**30
 _ASSUMED = 1_000_000  # records, for an estimate where the domain declares none
 _CELL_BYTES = 32  # a counter of a question, and what is computed from it
 _KEPT_BYTES = 250  # a counter that is released: also written as JSON, and packed
-_LEAST_STORED, _STORED_BYTES = 4_000, 4  # a result without its counters, and each of them, packed
+LEAST_STORED, _STORED_BYTES = 4_000, 4  # a job without its counters, and each of them, packed
 _CELL_SECONDS = 1.5e-5
 _NODE_SECONDS = 1e-4  # a node of a greedy tree
 _VALUE_SECONDS = 3e-8  # a value of a record, read and counted in one pass
@@ -84,7 +84,7 @@ def estimate(session: Session | None, asked: JobRequest, domain: Domain) -> Esti
         cells=math.ceil(min(shape.cells, _MOST)),
         bytes=math.ceil(min(shape.cells * _CELL_BYTES + shape.kept * _KEPT_BYTES + persons, _MOST)),
         seconds=math.ceil(min(seconds, _MOST)),
-        stored=math.ceil(min(_LEAST_STORED + shape.kept * _STORED_BYTES, _MOST)),
+        stored=math.ceil(min(LEAST_STORED + shape.kept * _STORED_BYTES, _MOST)),
     )
 
 

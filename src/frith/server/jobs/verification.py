@@ -36,7 +36,7 @@ from frith.server.jobs.requests import JobRequest
 from frith.server.schema import Batch, Grant, Job, RegisteredTable, Release
 
 Rest = Callable[[], object]
-_AT_ONCE = 500  # jobs fetched at once
+_AT_ONCE = 100  # jobs fetched at once; the question of one may have a megabyte
 
 
 def look(context: Context, rest: Rest = lambda: None) -> Verification:
