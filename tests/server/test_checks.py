@@ -16,8 +16,10 @@ from frith.ledger.book import utc_now
 from frith.ledger.walk import Walk
 from frith.server.auth import members
 from frith.server.budget import checks, tables
+from frith.server.context import Context
 from frith.server.jobs import verification
 from frith.server.run.watcher import Watcher, keep_time
+from frith.server.run.worker import Worker
 from frith.server.schema import Job, RegisteredTable
 from frith.server.watch import OUT_OF_TIME, UNSOUND, ChainState
 from tests.chains import tamper
@@ -453,3 +455,43 @@ def test_a_desk_accepts_its_clock_too(tmp_path):
     assert ledger.accept_clock().at[:10] == utc_now().isoformat()[:10]
     assert ledger.entries() == []
     assert ledger.verify().is_clean
+
+
+# -- after it was mended ---------------------------------------------------------------------------
+
+
+def test_a_worker_works_again_once_the_chain_was_mended(house):
+    """Before, it failed every job until somebody started it anew."""
+    handed = []
+
+    def cage(worker, job, known, *_):
+        handed.append(known.faults)
+        return 1
+
+    context = Context(house.database, house.settings, house.clock, steady=house.clock.steady)
+    worker, before = Worker(context, cage=cage), house.entries()[-1].hash
+    said(house.analyst.ask(house.table), 202)
+    edit(house, "UPDATE ledger_head SET hash = 'x'")
+    worker.work_once()
+    edit(house, "UPDATE ledger_head SET hash = :h", h=house.entries()[-1].hash)
+    assert before != house.entries()[-1].hash
+    house.clock.wait(seconds=61)
+    worker.work_once()
+    assert [bool(faults) for faults in handed] == [True, False]
+
+
+def test_a_server_that_found_something_looks_again_by_itself(house, monkeypatch):
+    """Another replica, where nobody presses the button."""
+    monkeypatch.setattr("frith.server.run.watcher._FOLLOW_SECONDS", 0.05)
+    edit(house, "UPDATE table_grant SET epsilon = '4000'")
+    with Watcher(house.context):
+        wait_for(lambda: house.context.watch.state is ChainState.BROKEN)
+        edit(house, "UPDATE table_grant SET epsilon = NULL")
+        wait_for(lambda: house.context.watch.state is ChainState.HOLDS)
+
+
+def wait_for(is_so, seconds=20):
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)

@@ -85,6 +85,18 @@ def test_on_a_schedule_room_comes_back_when_the_failure_is_shown(house, failing)
     assert stored(house) < whole
 
 
+def test_on_a_schedule_a_repeat_does_not_tell_that_a_job_has_failed(house, failing):
+    """Before, the same request was a new job as soon as the first had failed."""
+    house.set(deliver_every=3600)
+    job = said(house.analyst.ask(house.table), 202)["id"]
+    house.clock.wait(seconds=1)
+    house.work()
+    assert said(house.analyst.ask(house.table), 202)["id"] == job
+    house.clock.wait(seconds=3600)
+    assert house.analyst.job(job)["state"] == "failed"
+    assert said(house.analyst.ask(house.table), 202)["id"] != job
+
+
 # -- retention -------------------------------------------------------------------------------------
 
 

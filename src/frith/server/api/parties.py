@@ -41,7 +41,7 @@ def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> 
         view.policy.check("random-decision", budget)  # the learner that asks this question
         view.check_reach(domain.names)
         job = queue.accept(context, session, view, caller.member, request, key)
-        counting.check_round(session, job)
+        counting.check_round(context, session, job)
         return history.describe(context, session, job)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, defer
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -63,6 +63,15 @@ def list_jobs(
         if is_cut or len(text) < _SHOWN:
             set_committed_value(job, "body", shown + "}" * bool(is_cut))
     return [job for job, _ in found]
+
+
+def may_answer(context: Context) -> ColumnElement[bool]:
+    """Whether a job has a result or may have one: a failure is no secret once it is shown.
+
+    The lease of a job that has ended lasts until it is shown.
+    """
+    alive = Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE))
+    return or_(alive, and_(Job.state == JobState.FAILED, Job.lease > context.now()))
 
 
 def maker(session: Session, release: str) -> Job:

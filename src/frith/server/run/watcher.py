@@ -11,6 +11,7 @@ import structlog
 from frith.ledger.entries import RUNNING
 from frith.server.context import Context
 from frith.server.jobs.verification import look
+from frith.server.watch import ChainState
 
 log = structlog.get_logger("frith.ledger")
 _FOLLOW_SECONDS = 60
@@ -40,7 +41,8 @@ class Watcher:
         every, due = self._context.settings.verify_hours * 3600, 0.0
         while not self._over.is_set():
             try:
-                if time.monotonic() >= due:
+                is_broken = self._context.watch.state is ChainState.BROKEN  # or was: look again
+                if is_broken or time.monotonic() >= due:
                     self._look()
                     due = time.monotonic() + (every or float("inf"))
                 keep_time(self._context)
