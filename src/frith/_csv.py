@@ -21,3 +21,8 @@ def cell(value: Any) -> Any:
         return value
     is_formula = value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
     return "'" * is_formula + value.replace("\r", " ")
+
+
+def table(frame: Any) -> str:
+    """A DataFrame as CSV, without its index."""
+    return str(frame.map(cell).to_csv(index=False, lineterminator="\n"))

@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from frith import Categorical, Domain, RandomDecisionForestClassifier
+from frith import Categorical, Domain, ForestClassifier, RandomDecisionForestClassifier
 from frith.ledger import Ledger
 from frith.privacy import Budget
 from frith.privacy.guarantee import RECORD
@@ -43,6 +43,16 @@ def test_rules_and_predictions_hold_no_formula(run, evil):
         found = cells(run(*args).stdout)
         assert any(cell.startswith("'") for cell in found)
         assert all(map(is_plain, found))
+
+
+def test_effects_hold_no_formula(run, tmp_path):
+    domain = Domain([Categorical("@a", ("=1", "b"))], Categorical("y", ("+x", "-x")), records=5_000)
+    table = pd.DataFrame({"@a": ["=1", "b"] * 2_500, "y": ["+x", "-x"] * 2_500})
+    model = ForestClassifier(domain, epsilon=100).fit(table[["@a"]], table["y"])
+    model.forest_.save(tmp_path / "forest.json")
+    found = cells(run("effects", tmp_path / "forest.json", "--format", "csv").stdout)
+    assert {"'@a", "'=1"} <= set(found)
+    assert all(map(is_plain, found))
 
 
 def test_a_ledgers_export_holds_no_formula_and_its_amounts_stay_numbers(run, tmp_path):

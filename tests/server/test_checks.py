@@ -1,6 +1,7 @@
 """What was edited past the server is found, stops sales, and is told to curators and operators alone."""
 
 import contextlib
+import hashlib
 import json
 import time
 from dataclasses import replace
@@ -15,12 +16,14 @@ from frith.ledger.book import utc_now
 from frith.ledger.walk import Walk
 from frith.server.auth import members
 from frith.server.budget import checks, tables
+from frith.server.context import Context
 from frith.server.jobs import verification
 from frith.server.run.watcher import Watcher, keep_time
+from frith.server.run.worker import Worker
 from frith.server.schema import Job, RegisteredTable
 from frith.server.watch import OUT_OF_TIME, UNSOUND, ChainState
 from tests.chains import tamper
-from tests.server.conftest import pass_days, refused, said
+from tests.server.conftest import CONNECTION, pass_days, refused, said
 from tests.server.test_pages import Browser
 
 
@@ -98,13 +101,35 @@ def test_an_edited_grant_and_an_edited_batch_sell_nothing(house):
     assert problems(house) == [f"the grant of {house.table} to ana is not the one last written"]
     edit(house, "UPDATE table_grant SET epsilon = NULL")
     assert problems(house) == []
-    batch = {"name": "again", "connection": "sample", "table": "later.parquet"}
+    batch = {"name": "again", "connection": CONNECTION, "table": "later.parquet", "disjoint": False}
     said(house.curator.post(f"/v1/tables/{house.table}/batches", json=batch), 201)
     forest = house.train()["id"]
     edit(house, "UPDATE batch SET disjoint = :yes WHERE name = 'again'", yes=True)
     update = {"epsilon": "1", "batch": "again"}
     answer = house.analyst.post(f"/v1/forests/{forest}/updates", json=update)
     assert refused(answer, "unavailable") == UNSOUND
+
+
+@pytest.mark.parametrize("column", ["source", "domain"])
+def test_a_table_whose_records_were_exchanged_sells_nothing(house, column):
+    """Otherwise one table's budget would buy another's records, or persons would become rows."""
+    house.train()
+    queued = said(house.analyst.ask(house.table, epsilon="0.2"), 202)["id"]
+    edit(house, f"UPDATE registered_table SET {column} = {column} || ' '")
+    cannot_sell(house)
+    assert house.work() == 1
+    assert house.analyst.job(queued)["problem"] == UNSOUND
+    assert house.spent(house.own)[1] == 0, "what was reserved is given back"
+    assert problems(house) == [f"the policy of {house.table} is not the one last written"]
+
+
+def test_a_batch_whose_records_were_exchanged_is_not_read(house):
+    forest = house.train()["id"]
+    update = {"epsilon": "1", "batch": "later"}
+    job = said(house.analyst.post(f"/v1/forests/{forest}/updates", json=update), 202)["id"]
+    edit(house, "UPDATE batch SET source = (SELECT source FROM registered_table)")
+    house.work()
+    assert house.analyst.job(job)["problem"] == UNSOUND
 
 
 def test_a_table_and_a_grant_that_nobody_wrote_down_sell_nothing(house):
@@ -196,9 +221,54 @@ def test_a_job_that_was_edited_delivers_nothing(house, statement):
     assert house.context.watch.state is ChainState.BROKEN
 
 
+def test_a_job_that_was_set_to_running_is_not_taken_for_a_charged_one(house):
+    """Before, a dry run that was made a request and set to running was trained for nothing."""
+    job = said(house.analyst.ask(house.table, kind="dry-runs"), 202)["id"]
+    with house.database.read() as session:
+        body = session.get(Job, job).body.replace("dry-run", "train")
+    hashed = hashlib.sha256(body.encode()).hexdigest()
+    house.change_job(job, kind="train", body=body, body_hash=hashed, state="running")
+    queued = said(house.analyst.ask(house.table, epsilon="0.2"), 202)["id"]
+    house.change_job(queued, state="running")
+    house.work()
+    for edited in (job, queued):
+        assert house.analyst.job(edited)["problem"] == UNSOUND
+    with house.database.read() as session:
+        assert session.execute(text("SELECT count(*) FROM release")).scalar() == 0
+
+
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
+        ("DELETE FROM ledger_head", "the head of the chain is not the last entry"),
+        ("UPDATE entry SET amount = 'much' WHERE id = 3", "entry 3 cannot be read"),
+        ("UPDATE entry SET spent = '1/0' WHERE id = 3", "entry 3 cannot be read"),
+        ("UPDATE entry SET at = 'yesterday' WHERE id = 3", "entry 3 cannot be read"),
+        ("UPDATE account SET total = 'much'", "account 'nursery' cannot be read"),
+        ("UPDATE job SET body = '{}'", "it cannot be read"),
+        ("UPDATE job SET body = 'x'", "it cannot be read"),
+        ("UPDATE job SET state = 'well'", "it cannot be read"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_found_and_hides_nothing(house, statement, found):
+    """Before, it ended every verification, so that no other edit was found any more."""
+    house.train()
+    tamper(house.database, statement, "UPDATE table_grant SET epsilon = '4000'")
+    with Watcher(house.context):
+        until = time.monotonic() + 20
+        while house.context.watch.last is None and time.monotonic() < until:
+            time.sleep(0.02)
+    assert said(house.stranger().get("/ready"), 503)["checks"]["ledger"] is False
+    lines = said(house.curator.get("/v1/ledger/verification"))["problems"]
+    assert any(found in line for line in lines)
+    assert f"the grant of {house.table} to ana is not the one last written" in lines
+    cannot_sell(house)
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("DELETE FROM release", "what it released is gone"),
         ("UPDATE job SET kind = 'dry-run'", "its request is not the one that was accepted"),
         ("UPDATE job SET body = replace(body, '0.1', '0.9')", "not the one that was accepted"),
         ("UPDATE job SET member = 'carla'", "its entries are on other accounts"),
@@ -385,3 +455,43 @@ def test_a_desk_accepts_its_clock_too(tmp_path):
     assert ledger.accept_clock().at[:10] == utc_now().isoformat()[:10]
     assert ledger.entries() == []
     assert ledger.verify().is_clean
+
+
+# -- after it was mended ---------------------------------------------------------------------------
+
+
+def test_a_worker_works_again_once_the_chain_was_mended(house):
+    """Before, it failed every job until somebody started it anew."""
+    handed = []
+
+    def cage(worker, job, known, *_):
+        handed.append(known.faults)
+        return 1
+
+    context = Context(house.database, house.settings, house.clock, steady=house.clock.steady)
+    worker, before = Worker(context, cage=cage), house.entries()[-1].hash
+    said(house.analyst.ask(house.table), 202)
+    edit(house, "UPDATE ledger_head SET hash = 'x'")
+    worker.work_once()
+    edit(house, "UPDATE ledger_head SET hash = :h", h=house.entries()[-1].hash)
+    assert before != house.entries()[-1].hash
+    house.clock.wait(seconds=61)
+    worker.work_once()
+    assert [bool(faults) for faults in handed] == [True, False]
+
+
+def test_a_server_that_found_something_looks_again_by_itself(house, monkeypatch):
+    """Another replica, where nobody presses the button."""
+    monkeypatch.setattr("frith.server.run.watcher._FOLLOW_SECONDS", 0.05)
+    edit(house, "UPDATE table_grant SET epsilon = '4000'")
+    with Watcher(house.context):
+        wait_for(lambda: house.context.watch.state is ChainState.BROKEN)
+        edit(house, "UPDATE table_grant SET epsilon = NULL")
+        wait_for(lambda: house.context.watch.state is ChainState.HOLDS)
+
+
+def wait_for(is_so, seconds=20):
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from frith import Budget, Person
-from frith.kernels import RecordCount
+from frith.growing.random_trees import grow_random_trees
+from frith.kernels import LeafCounts, RecordCount
 from frith.parties.binding import terms_of
 from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_to_json
 from frith.privacy.exact import show
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
+from frith.server.schema import Member
 from tests.server.conftest import at, refused, said
 
 QUESTION = question_to_json(RecordCount())
@@ -216,3 +218,44 @@ def test_counts_whose_noise_is_outside_the_window_are_not_charged(house, domain,
     assert "scale" in refused(ask(house.analyst, "wide", asked), "invalid")
     own = said(house.analyst.get("/v1/tables/wide/budget"))["own"]
     assert (own["spent"], own["held"]) == ("0.0", "0.0")
+
+
+def large_question(domain, depth=3):
+    """A question whose text is nearly as long as a request may be."""
+    trees = grow_random_trees(domain, 400, depth, np.random.default_rng(0))
+    return question_to_json(LeafCounts(trees, domain))
+
+
+def test_a_list_shows_no_long_question_and_one_job_does(house, domain):
+    """Before, a page of a hundred such jobs took a gigabyte of the server."""
+    question = large_question(domain)
+    size = len(json.dumps(question))
+    assert 100_000 < size < house.settings.body_bytes
+    asked = {"epsilon": "0.01", "question": question, "domain": domain.fingerprint}
+    job = said(ask(house.analyst, house.table, asked), 202)
+    assert job["request"]["question"] == question
+    (shown,) = said(house.analyst.get("/v1/jobs"))
+    assert shown["request"] == {
+        n: v for n, v in job["request"].items() if n not in ("question", "round")
+    }
+    assert shown["purpose"] == job["purpose"]
+    house.clock.wait(seconds=1)
+    small = said(ask(house.analyst, house.table, asked | {"question": QUESTION}), 202)
+    assert said(house.analyst.get("/v1/jobs"))[0]["request"] == small["request"]
+
+
+def test_requests_that_are_cancelled_count_as_what_they_leave(house, domain):
+    """Before, a megabyte was stored for ever with each request that somebody asked and cancelled."""
+    question = large_question(domain)
+    house.set(stored_per_member=4_900_000)
+    left = []
+    for epsilon in ("0.01", "0.02", "0.03"):
+        asked = {"epsilon": epsilon, "question": question, "domain": domain.fingerprint}
+        answer = ask(house.analyst, house.table, asked)
+        if answer.status_code == 202:
+            said(house.analyst.post(f"/v1/jobs/{answer.json()['id']}/cancel"))
+        left.append(answer.status_code)
+    with house.database.read() as session:
+        kept = session.get(Member, "ana").stored
+    assert left == [202, 202, 429]
+    assert kept > 2 * len(json.dumps(question))

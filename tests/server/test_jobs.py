@@ -180,6 +180,16 @@ def test_every_pass_may_be_the_last_of_an_attempt(house):
     assert house.analyst.job(job)["state"] == "done"
 
 
+def test_attempts_that_opened_nothing_do_not_count_once_a_job_is_charged(house):
+    """Before, a source that was away for a while left a charged job no second attempt."""
+    job = said(house.analyst.ask(house.table, **LEVELS), 202)["id"]
+    house.change_job(job, attempts=lifecycle.MAX_ATTEMPTS - 1)
+    assert attempt(house, Lab(dies_at=2)) == "killed"
+    house.clock.wait(seconds=61)
+    assert attempt(house, Lab()) == "lived"
+    assert house.analyst.job(job)["state"] == "done"
+
+
 def test_a_job_is_given_up_after_so_many_attempts_and_its_charge_is_kept(house):
     job = ask(house)
     for _ in range(lifecycle.MAX_ATTEMPTS):

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from frith.client.kinds import JobKind
+from frith.domain import Categorical, Domain, Numeric
+from frith.growing.random_trees import grow_random_trees, random_tree_depth
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.server.budget import tables
@@ -112,3 +115,35 @@ def test_every_guarantee_names_the_limits_among_its_assumptions(house):
     forest = house.train()["id"]
     guarantee = said(house.analyst.get(f"/v1/forests/{forest}"))["forest"]["guarantee"]
     assert any("limit of time or memory" in line for line in guarantee["assumptions"])
+
+
+ZIP = Domain(
+    [
+        Categorical("zip", tuple(map(str, range(1_000)))),
+        Categorical("b", ("0", "1")),
+        Numeric("n", 0, 1),
+    ],
+    Categorical("y", ("0", "1")),
+)
+MIXED = Domain(
+    [*(Numeric(f"n{i}", 0, 1) for i in range(6)),
+     *(Categorical(f"c{n}", tuple(map(str, range(n)))) for n in (9, 16, 7, 15, 6, 5, 2, 42))],
+    Categorical("y", ("0", "1")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("learner", sorted(BY_NAME))
+@pytest.mark.parametrize("records", [1_000, 10_000, 100_000])
+def test_one_attribute_of_many_values_is_not_taken_for_many(house, learner, records):
+    """Before, a path was thought to ask for it again and again: billions of counters, all refused."""
+    sizes.check(house.settings, estimated(replace(ZIP, records=records), learner, epsilon="0.1"))
+
+
+@pytest.mark.parametrize(("domain", "records"), [(MIXED, 1_000), (MIXED, 100_000), (ZIP, 10_000)])
+def test_random_trees_are_as_large_as_was_estimated(domain, records):
+    """Before, those of categories and numbers were five times larger: a job could be killed for it."""
+    domain = replace(domain, records=records)
+    depth = random_tree_depth(domain, records, 40)
+    grown = grow_random_trees(domain, 40, depth, np.random.default_rng(0))
+    leaves = 2 * int((grown.attribute < 0).sum())
+    assert 0.5 < estimated(domain, n_trees=40).cells / leaves < 2

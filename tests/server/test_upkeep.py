@@ -10,7 +10,8 @@ from sqlalchemy import text
 from frith.ledger.database import Database, StoreError
 from frith.server.context import Context
 from frith.server.jobs import ready, upkeep
-from frith.server.jobs.lifecycle import MAX_ATTEMPTS
+from frith.server.jobs.sizes import LEAST_STORED
+from frith.server.jobs.work import Work
 from frith.server.run.health import is_alive
 from frith.server.run.worker import Worker
 from frith.server.schema import BrowserSession, Job, Journal, Member, Release, RequestKey
@@ -39,46 +40,61 @@ def test_what_a_member_stores_is_limited_and_dry_runs_count(house):
     assert one > 0
     house.set(stored_per_member=2 * one)
     said(house.analyst.ask(house.table), 202)
-    before = house.entries()
+    before, two = house.entries(), stored(house)
     for kind in ("dry-runs", "forests"):
         message = refused(house.analyst.ask(house.table, kind=kind, epsilon="0.2"), "too_many")
         assert f"you may have {2 * one:,}" in message
     assert house.entries() == before, "nothing was reserved"
     said(house.add("bea", to=house.table).ask(house.table), 202)
     house.work()
-    assert stored(house) == 2 * one, "what jobs became changes nothing"
+    assert stored(house) == two, "what jobs became changes nothing"
 
 
-def try_to_the_end(house):
-    """A source that cannot be opened is tried a few times."""
-    for _ in range(MAX_ATTEMPTS):
-        house.work()
-        house.clock.move(seconds=61)
+@pytest.fixture
+def failing(monkeypatch):
+    """Every job fails as if a disk did."""
+
+    def fail(*_):
+        raise OSError
+
+    monkeypatch.setattr(Work, "run", fail)
 
 
-def test_a_cancelled_job_and_a_failed_one_store_nothing(house):
+def test_a_cancelled_job_and_a_failed_one_store_their_requests_alone(house, failing):
     job = said(house.analyst.ask(house.table), 202)["id"]
+    whole = stored(house)
     said(house.analyst.post(f"/v1/jobs/{job}/cancel"))
-    assert stored(house) == 0
-    (house.folder / "records.parquet").unlink()
-    job = said(house.analyst.ask(house.table, epsilon="0.3"), 202)["id"]
-    try_to_the_end(house)
-    assert house.analyst.job(job)["state"] == "failed"
-    assert stored(house) > 0
-    upkeep.sweep(house.context)
-    assert stored(house) == 0
+    least = stored(house)
+    assert LEAST_STORED < least < whole
+    assert house.train(epsilon="0.3")["state"] == "failed"
+    assert stored(house) == least + whole
+    for _ in range(2):
+        upkeep.sweep(house.context)
+        assert stored(house) == 2 * least
 
 
-def test_on_a_schedule_room_comes_back_when_the_failure_is_shown(house):
+def test_on_a_schedule_room_comes_back_when_the_failure_is_shown(house, failing):
     house.set(deliver_every=3600)
-    (house.folder / "records.parquet").unlink()
     said(house.analyst.ask(house.table), 202)
-    try_to_the_end(house)
+    house.clock.move(seconds=1)
+    house.work()
     upkeep.sweep(house.context)
-    assert stored(house) > 0
+    whole = stored(house)
     house.clock.move(seconds=3600)
     upkeep.sweep(house.context)
-    assert stored(house) == 0
+    assert stored(house) < whole
+
+
+def test_on_a_schedule_a_repeat_does_not_tell_that_a_job_has_failed(house, failing):
+    """Before, the same request was a new job as soon as the first had failed."""
+    house.set(deliver_every=3600)
+    job = said(house.analyst.ask(house.table), 202)["id"]
+    house.clock.wait(seconds=1)
+    house.work()
+    assert said(house.analyst.ask(house.table), 202)["id"] == job
+    house.clock.wait(seconds=3600)
+    assert house.analyst.job(job)["state"] == "failed"
+    assert said(house.analyst.ask(house.table), 202)["id"] != job
 
 
 # -- retention -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from frith._csv import table
 from frith.cli.console import out, print_json, say, say_note
 from frith.cli.options import ForestFile
 
@@ -53,7 +54,7 @@ def effects(
     if format is EffectFormat.JSON:
         print_json(found.to_json())
     elif format is EffectFormat.CSV:
-        typer.echo(frame.to_csv(index=False, lineterminator="\n"), nl=False)
+        typer.echo(table(frame), nl=False)
     else:
         _print(found, frame, pairs)
 

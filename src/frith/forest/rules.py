@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from frith._csv import cell
+from frith._csv import table
 from frith.domain import Value, spelling
 from frith.forest.kinds import ValueKind
 from frith.forest.nodes import HEADINGS, Nodes, Rule, printable
@@ -73,8 +73,7 @@ class RuleList(Sequence[Rule]):
 
     def to_csv(self) -> str:
         """The same as a CSV file. A text that a spreadsheet would evaluate has an apostrophe before it."""
-        text: str = self.to_frame().map(cell).to_csv(index=False, lineterminator="\n")
-        return text
+        return table(self.to_frame())
 
     def to_markdown(self) -> str:
         """A Markdown table with one row for each rule."""

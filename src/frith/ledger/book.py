@@ -321,12 +321,13 @@ class Book:
         problems, more = list[str](), True
         while more:
             rows = self._connection.execute(query.where(entry.c.id > walk.entries)).all()
-            problems += [p for row in rows for p in walk.step(_receipt(row), row.salt)]
+            for row in rows:
+                problems += _followed(walk, row)
             more = len(rows) == _AT_ONCE
             if more:
                 rest()
-        last = self._connection.execute(select(head)).one()
-        if (last.entry, last.hash) != (walk.entries, walk.hash):
+        last = self._connection.execute(select(head)).one_or_none()
+        if last is None or (last.entry, last.hash) != (walk.entries, walk.hash):
             problems.append("the head of the chain is not the last entry")
             walk.is_broken = True
         return problems
@@ -339,7 +340,11 @@ class Book:
         faults = [Fault(text) for text in self.follow(walk, rest)]
         flagged = list(walk.flagged) if walk.jump is None else [*walk.flagged, jumped(walk.jump)]
         for row in self._connection.execute(_EVERY):
-            state = _state(row)
+            try:
+                state = _state(row)
+            except (ArithmeticError, ValueError):
+                faults.append(Fault(f"account {row.name!r} cannot be read", row.table))
+                continue
             texts = [walk.doubt(state)] if not walk.is_broken else []
             if row.table is not None and _place(row).name != row.name:
                 texts.append(f"account {row.name!r}: its columns are not those of its name")
@@ -404,6 +409,15 @@ def _state(row: Any) -> State:
     budget = _stored(row.epsilon, row.delta)
     spent, held = read_amount(row.spent or "0"), read_amount(row.held or "0")
     return State(row.name, budget, row.unit, read_amount(row.total), row.neighbors, spent, held)
+
+
+def _followed(walk: Walk, row: Any) -> list[str]:
+    """The problems of the next entry; one that was edited may not even be readable."""
+    try:
+        return list(walk.step(_receipt(row), row.salt))
+    except (ArithmeticError, ValueError):
+        walk.skip(row.id, row.hash)
+        return [f"entry {row.id} cannot be read"]
 
 
 def _place(row: Any) -> Place:

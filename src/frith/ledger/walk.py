@@ -108,6 +108,10 @@ class Walk:
         if not self.is_broken:
             yield from self._misspent(e)
 
+    def skip(self, entry: int, hash: str) -> None:
+        """Go on after an entry that cannot be read."""
+        self.entries, self.hash, self.is_broken = entry, hash, True
+
     def doubt(self, state: State) -> str | None:
         """What an account says of itself that the chain does not; None where they agree."""
         written = self.budgets.get(state.name)

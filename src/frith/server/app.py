@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -106,6 +107,7 @@ class ErrorMiddleware:
     def __init__(self, app: ASGIApp, requests: Requests, settings: Settings):
         self._app, self._requests = app, requests
         self._headers = SECURITY | (HSTS if settings.cookies_need_tls else {})
+        self._patience = settings.body_seconds or None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -120,7 +122,10 @@ class ErrorMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
-            await send(message)
+            async with asyncio.timeout(
+                self._patience
+            ):  # a reader that stands still gives its place up
+                await send(message)
 
         try:
             await self._app(scope, receive, respond)

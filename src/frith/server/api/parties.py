@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
 
 from frith.client import documents as d
 from frith.client.kinds import JobKind
 from frith.server.api.tables import Key
-from frith.server.auth.caller import Called
+from frith.server.auth.caller import HEAVY, Called
 from frith.server.budget import tables
 from frith.server.budget.amounts import read_budget
 from frith.server.jobs import counting, history, queue
+from frith.server.jobs.downloads import stored, unpacked, with_fields
 
 router = APIRouter(tags=["parties"])
 
@@ -29,21 +31,27 @@ def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> 
     """Ask for noisy or masked counts. Charged; a repeat returns the stored answer."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     round = None if asked.round is None else asked.round.to_json()
+    with caller.read() as session:
+        domain = tables.see(session, table, caller.member).domain
+    request = counting.ask_to_count(  # before the transaction: a large question takes a while
+        context.settings, asked.question, asked.domain, round, budget, domain
+    )
     with caller.write() as session:
         view = tables.see(session, table, caller.member)
         view.policy.check("random-decision", budget)  # the learner that asks this question
-        request = counting.ask_to_count(
-            context.settings, asked.question, asked.domain, round, budget, view.domain
-        )
+        view.check_reach(domain.names)
         job = queue.accept(context, session, view, caller.member, request, key)
-        counting.check_round(session, job)
+        counting.check_round(context, session, job)
         return history.describe(context, session, job)
 
 
-@router.get("/counts/{job}")
-def get_counts(job: str, caller: Called) -> d.CountsResponse:
+@router.get("/counts/{job}", dependencies=HEAVY, response_model=d.CountsResponse)
+def get_counts(job: str, caller: Called) -> Response:
     """The counts, by the job that made them."""
     context, member = caller.context, caller.member
     with caller.read() as session:
-        found = history.find_release(context, session, job, member, JobKind.COUNT)
-    return d.CountsResponse(**found)
+        found = history.find_done(context, session, job, member, JobKind.COUNT)
+        receipt = history.own_receipt(context, session, found)
+    fields = {"id": found.id, "receipt": None if receipt is None else receipt.to_json()}
+    text = with_fields(fields, unpacked(stored(context, found.release)))
+    return StreamingResponse(text, media_type="application/json")

@@ -14,7 +14,7 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import ProblemCode, Role
@@ -31,6 +31,8 @@ from frith.server.schema import BrowserSession, Member, Token
 
 PREFIX = "frith_"
 _OPERATORS_DAYS = 3650  # the longest that a token of the command line is valid
+_MOST = 1_000  # tokens of a member that have not expired: a thief makes as many as are allowed
+_AT_ONCE = 500  # tokens in one statement; databases have limits
 _HELD = (
     select(Token, Member)
     .join(Member, Token.member == Member.name)
@@ -133,6 +135,7 @@ def issue_token(
     if by is not None:
         expires = min(expires, _end_of(context, session, by))
         _check_name_of(context, session, by, member)
+        _check_number_of(context, session, member)
     secret = context.new_secret(32)
     token = Token(
         id=context.new_secret(6),
@@ -179,6 +182,17 @@ def _check_name_of(context: Context, session: Session, by: Credential, member: s
         )
 
 
+def _check_number_of(context: Context, session: Session, member: str) -> None:
+    """Refuse a token to somebody who has many; revoked ones count, or they could be made for ever."""
+    query = select(func.count()).where(Token.member == member, Token.expires > context.now())
+    if (session.scalar(query) or 0) >= _MOST:
+        raise Problem(
+            ProblemCode.TOO_MANY,
+            f"{member} has {_MOST:,} tokens that have not expired; wait until some have, or ask the "
+            "operator",
+        )
+
+
 def revoke_token(context: Context, session: Session, token: str, of: Member) -> Token:
     """End a token and what was made with it; analysts can revoke their own."""
     found = session.get(Token, token)
@@ -190,12 +204,14 @@ def revoke_token(context: Context, session: Session, token: str, of: Member) -> 
 
 def _end(context: Context, session: Session, tokens: Iterable[str]) -> None:
     """End tokens, all that descend from them, and the browser sessions of all of these."""
-    while ids := list(tokens):
+    left = sorted(tokens)
+    while left:
+        ids, left = left[:_AT_ONCE], left[_AT_ONCE:]
         found = select(Token).where(Token.id.in_(ids)).order_by(Token.id).with_for_update()
         for token in session.scalars(found):
             token.revoked = token.revoked or context.now()
         session.execute(delete(BrowserSession).where(BrowserSession.token.in_(ids)))
-        tokens = session.scalars(select(Token.id).where(Token.parent.in_(ids)))
+        left += session.scalars(select(Token.id).where(Token.parent.in_(ids)))
 
 
 def list_tokens(session: Session, member: str | None = None) -> list[Token]:

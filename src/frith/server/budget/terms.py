@@ -27,13 +27,15 @@ class Terms(NamedTuple):
 
 
 def policy_terms(table: RegisteredTable) -> Terms:
-    return Terms(table.name, f"policy of {table.name}", _hashed(table.policy))
+    """What is sold, and whose: a source or a person's column may not be exchanged for another."""
+    terms = _hashed(json.dumps([table.policy, table.domain, table.source]))
+    return Terms(table.name, f"policy of {table.name}", terms)
 
 
 def batch_terms(batch: Batch) -> Terms:
-    """Whether a batch has a budget of its own."""
-    kind = "disjoint" if batch.disjoint else "shared"
-    return Terms(batch.table, f"batch {batch.name} of {batch.table}", kind)
+    """Whether a batch has a budget of its own, and where its records are."""
+    terms = _hashed(json.dumps([bool(batch.disjoint), batch.source]))
+    return Terms(batch.table, f"batch {batch.name} of {batch.table}", terms)
 
 
 def grant_terms(given: Grant) -> Terms:

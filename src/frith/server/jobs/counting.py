@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from frith._documents import read_file
-from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.kinds import JobKind, ProblemCode
 from frith.curator import Curator, noise_of
 from frith.domain import Domain
 from frith.kernels import Question
@@ -18,6 +18,8 @@ from frith.parties.masks import Keys, PairMasks, Round
 from frith.parties.questions import question_from_json, question_to_json
 from frith.privacy.budget import Budget
 from frith.privacy.window import check_question
+from frith.server.context import Context
+from frith.server.jobs.history import may_answer
 from frith.server.jobs.requests import ASSUMED, JobRequest
 from frith.server.problems import Problem, conflict, invalid
 from frith.server.schema import Job
@@ -70,7 +72,7 @@ def ask_to_count(
     return asked
 
 
-def check_round(session: Session, job: Job) -> None:
+def check_round(context: Context, session: Session, job: Job) -> None:
     """Refuse a second answer to a round, whoever asks and on whatever table and version.
 
     Both answers would have the same mask, so their difference would show the counts with only a
@@ -81,7 +83,7 @@ def check_round(session: Session, job: Job) -> None:
     others = select(Job.release).where(
         Job.round == job.round,
         Job.id != job.id,
-        Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
+        may_answer(context),
     )
     if any(release is None or release != job.release for release in session.scalars(others)):
         raise conflict("this round was asked before; make another attempt")

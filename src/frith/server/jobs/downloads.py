@@ -64,7 +64,7 @@ def forest_alone(packed: Iterable[bytes]) -> Iterator[bytes]:
     """
     pieces = unpacked(packed)
     held = b""
-    while len(held) < len(_FIRST):
+    while len(held) < len(_FIRST):  # the first piece of a few packed bytes is short
         held += next(pieces)
     if not held.startswith(_FIRST):
         raise ValueError("this is not the document of a forest")

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm.attributes import set_committed_value
 
 from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState, ProblemCode
@@ -21,6 +22,10 @@ from frith.server.problems import Problem, not_found
 from frith.server.schema import Job, Member, Release
 
 PAGE = 100  # jobs listed at a time
+_SHOWN = 20_000  # characters of a request in a list
+_QUESTION = (
+    ', "question": '  # what follows in a request's text is left out of a list where it is long
+)
 
 
 def find_job(session: Session, job: str, member: Member) -> Job:
@@ -39,15 +44,34 @@ def list_jobs(
     before: str | None = None,
     limit: int,
 ) -> list[Job]:
-    """At most `limit` of the member's jobs, the newest first, or those before one of them."""
-    query = select(Job).where(*where).order_by(Job.created.desc(), Job.id.desc()).limit(limit)
+    """At most `limit` of the member's jobs, the newest first, or those before one of them.
+
+    They say what was asked, but no long question: a hundred of those would be a hundred megabytes.
+    """
+    start = func.substr(Job.body, 1, _SHOWN)
+    query = select(Job, start).options(defer(Job.body)).where(*where)
+    query = query.order_by(Job.created.desc(), Job.id.desc()).limit(limit)
     if not (everyone and member.is_curator):
         query = query.where(Job.member == member.name)
     if before is not None:
         last = find_job(session, before, member)
         is_older = or_(Job.created < last.created, Job.id < last.id)
         query = query.where(Job.created <= last.created, is_older)  # the first finds its place
-    return list(session.scalars(query))
+    found = session.execute(query).all()
+    for job, text in found:
+        shown, is_cut, _ = text.partition(_QUESTION) if len(text) == _SHOWN else (text, "", "")
+        if is_cut or len(text) < _SHOWN:
+            set_committed_value(job, "body", shown + "}" * bool(is_cut))
+    return [job for job, _ in found]
+
+
+def may_answer(context: Context) -> ColumnElement[bool]:
+    """Whether a job has a result or may have one: a failure is no secret once it is shown.
+
+    The lease of a job that has ended lasts until it is shown.
+    """
+    alive = Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE))
+    return or_(alive, and_(Job.state == JobState.FAILED, Job.lease > context.now()))
 
 
 def maker(session: Session, release: str) -> Job:
@@ -128,11 +152,18 @@ def find_release(
     context: Context, session: Session, job: str, member: Member, kind: JobKind
 ) -> dict[str, Any]:
     """What a job of this kind released, with its id and its receipt."""
+    found = find_done(context, session, job, member, kind)
+    receipt = own_receipt(context, session, found)
+    return {"id": found.id, "receipt": receipt} | released(context, session, found)
+
+
+def find_done(context: Context, session: Session, job: str, member: Member, kind: JobKind) -> Job:
+    """A job of this kind whose release is shown."""
     found = find_job(session, job, member)
     if found.kind != kind:
         raise not_found("counts" if kind == JobKind.COUNT else kind)
-    receipt = own_receipt(context, session, found)
-    return {"id": found.id, "receipt": receipt} | released(context, session, found)
+    require_done(context, found)
+    return found
 
 
 def released(context: Context, session: Session, job: Job) -> Any:

@@ -19,14 +19,18 @@ from sqlalchemy.orm import Session, aliased
 from frith.client.kinds import JobKind, JobState
 from frith.server.auth.members import get_member
 from frith.server.budget.accounts import settle_neighbors
-from frith.server.budget.tables import see
+from frith.server.budget.checks import doubt_terms
+from frith.server.budget.tables import get_table, see
+from frith.server.budget.terms import Terms, batch_terms, policy_terms
 from frith.server.context import Context
 from frith.server.jobs import history
 from frith.server.jobs.doubts import doubt_job
 from frith.server.jobs.history import delivery, is_held_back, shown_state
 from frith.server.jobs.journal import unpack
+from frith.server.jobs.requests import JobRequest
+from frith.server.jobs.sizes import LEAST_STORED
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, conflict
-from frith.server.schema import Job, Journal, Member, Release
+from frith.server.schema import Batch, Job, Journal, Member, Release
 
 MAX_ATTEMPTS = 5
 
@@ -110,29 +114,42 @@ def start(
     """Make a queued job running and every reservation a charge, in one transaction.
 
     The analyst's grant must still exist and include all `attributes`. A job that was running already
-    is taken over and keeps its charge.
+    is taken over and keeps its charge. Attempts are counted anew: those that failed to open the
+    source cost nothing, and must not leave a charged job without a second one.
     """
     job = mine(session, job_id, worker)
+    book = context.book(session)
     if job.state == JobState.QUEUED:
-        book = context.book(session)
         book.lock()
         view = see(session, job.table, get_member(session, job.member))
         view.check_reach(attributes)
-        for account in _reserved(context, session, job):
+        for account in _accounts(context, session, job):
             settle_neighbors(book, account, view)
             book.charge_reserved(account, job.id, view.neighbors)
-        job.state, job.started = JobState.RUNNING, context.now()
+        job.state, job.started, job.attempts = JobState.RUNNING, context.now(), 1
+    else:
+        _accounts(context, session, job)
     return job
 
 
-def _reserved(context: Context, session: Session, job: Job) -> list[str]:
-    """The accounts that hold what the job costs, as the chain says; the job's own row may lie."""
+def _accounts(context: Context, session: Session, job: Job) -> list[str]:
+    """The accounts that pay for the job, as the chain says; the job's own row may lie."""
     steps = context.book(session).steps([job.id]).get(job.id, [])
     walk, earlier = context.watch.follow(), history.repeated(session, [job]).get(job.id)
     states = context.book(session).find(*(step.account for step in steps)).values()
-    doubts = [doubt_job(job, steps, earlier), *map(walk.doubt, states)]
+    doubts = [doubt_terms(walk, terms) for terms in _terms(session, job)]
+    doubts += [doubt_job(job, steps, earlier), *map(walk.doubt, states)]
     context.watch.require(job.table, *doubts)
     return [step.account for step in steps]
+
+
+def _terms(session: Session, job: Job) -> list[Terms]:
+    """What the chain must say of the source that the job reads."""
+    found = [policy_terms(get_table(session, job.table))]
+    if job.kind == JobKind.UPDATE:
+        batch = session.get_one(Batch, (job.table, JobRequest.read(job.body).details["batch"]))
+        found.append(batch_terms(batch))
+    return found
 
 
 def advance(
@@ -219,10 +236,15 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
     _end(context, job, JobState.FAILED)
 
 
-def give_back_room(session: Session, job: Job) -> None:
-    """Take what a job stores from what its member stores."""
+def give_back_room(session: Session, job: Job, *, all_of_it: bool = False) -> None:
+    """Take what a job does not store after all from what its member stores.
+
+    Its request and its entries stay, unless it is forgotten. They count, or somebody who asks and
+    cancels could fill the disk for nothing.
+    """
+    kept = 0 if all_of_it else min(job.stored, LEAST_STORED + len(job.body))
     own = session.get_one(Member, job.member, with_for_update=True)
-    own.stored, job.stored = max(0, own.stored - job.stored), 0
+    own.stored, job.stored = max(0, own.stored - job.stored + kept), kept
 
 
 def _cancel_reservations(context: Context, session: Session, job: Job) -> None:

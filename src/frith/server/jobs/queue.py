@@ -18,6 +18,7 @@ from frith.server.budget.checks import check_sale
 from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.jobs import sizes
+from frith.server.jobs.history import may_answer
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict
 from frith.server.schema import Job, Member, RequestKey
@@ -42,7 +43,7 @@ def accept(
     known = _same_key(session, view, member, key, asked)
     if known is not None:
         return known
-    job = _same_body(session, view, member, asked)
+    job = _same_body(context, session, view, member, asked)
     if job is None:
         job = _queue(context, session, view, member, asked, batch_account)
     if key is not None:
@@ -76,11 +77,11 @@ def _queue(
         doing="",
         created=context.now(),
         attempts=0,
-        stored=found.stored,
+        stored=found.stored + len(asked.body),
         forest=asked.forest,
         round=asked.round,
     )
-    _check_stored(context, session, member, found.stored)
+    _check_stored(context, session, member, job.stored)
     if asked.kind != JobKind.DRY_RUN:
         _reserve(context, session, view, job, asked, batch_account)
     session.add(job)
@@ -100,13 +101,12 @@ def _same_key(
     return job
 
 
-def _same_body(session: Session, view: View, member: Member, asked: JobRequest) -> Job | None:
+def _same_body(
+    context: Context, session: Session, view: View, member: Member, asked: JobRequest
+) -> Job | None:
     query = (
         _same_requests(view, asked)
-        .where(
-            Job.member == member.name,
-            Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE)),
-        )
+        .where(Job.member == member.name, may_answer(context))
         .order_by(Job.created)
     )
     return session.scalars(query).first()

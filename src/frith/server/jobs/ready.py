@@ -66,6 +66,6 @@ def _ledger(context: Context, session: Session) -> bool:
     """Nothing was found about the chain, and its head is its last entry: a few rows, not all of it."""
     connection = session.connection()
     last = connection.execute(select(entry.c.id, entry.c.hash).order_by(entry.c.id.desc())).first()
-    said = connection.execute(select(head.c.entry, head.c.hash)).one()
-    is_last = last is None or tuple(said) == tuple(last)
+    said = connection.execute(select(head.c.entry, head.c.hash)).first()
+    is_last = last is None or said == last
     return is_last and context.watch.state is not ChainState.BROKEN

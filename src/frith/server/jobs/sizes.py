@@ -8,6 +8,7 @@ is an answer about its records, which every guarantee of a server names among it
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +35,13 @@ MEMORY_MARGIN, LEAST_BYTES = 2, 2**30
 _ASSUMED = 1_000_000  # records, for an estimate where the domain declares none
 _CELL_BYTES = 32  # a counter of a question, and what is computed from it
 _KEPT_BYTES = 250  # a counter that is released: also written as JSON, and packed
-_LEAST_STORED, _STORED_BYTES = 4_000, 4  # a result without its counters, and each of them, packed
+LEAST_STORED, _STORED_BYTES = 4_000, 4  # a job without its counters, and each of them, packed
 _CELL_SECONDS = 1.5e-5
 _NODE_SECONDS = 1e-4  # a node of a greedy tree
 _VALUE_SECONDS = 3e-8  # a value of a record, read and counted in one pass
 _PERSON_BYTES = 100  # a record that is kept in memory to bound what each person has
 _MOST = 10.0**15  # larger estimates are all the same
+_DEEPEST = 50  # levels: two branches at each are more than that
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def estimate(session: Session | None, asked: JobRequest, domain: Domain) -> Esti
         cells=math.ceil(min(shape.cells, _MOST)),
         bytes=math.ceil(min(shape.cells * _CELL_BYTES + shape.kept * _KEPT_BYTES + persons, _MOST)),
         seconds=math.ceil(min(seconds, _MOST)),
-        stored=math.ceil(min(_LEAST_STORED + shape.kept * _STORED_BYTES, _MOST)),
+        stored=math.ceil(min(LEAST_STORED + shape.kept * _STORED_BYTES, _MOST)),
     )
 
 
@@ -142,34 +144,33 @@ def _random(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     trees, depth = _whole(asked, "n_trees"), _chosen(asked, "max_depth")
     if depth is None:
         depth = random_tree_depth(domain, domain.records or records, trees)
-    leaves = _at_depth(domain, _branches(domain, numeric_uses=4), depth)
-    cells = trees * leaves * domain.n_labels
+    cells = trees * _at_depth(domain, depth) * domain.n_labels
     return _Shape(cells, cells)
 
 
 def _signal(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     """Nodes are split while their support exceeds their noise, labels x noise of one count."""
     trees = max(1, sum(a.size > 1 for a in domain.attributes))
-    branches = _branches(domain, numeric_uses=4)
-    noise = max(1.0, _noise(asked, trees) * domain.n_labels)
-    leaves = min(branches * max(1.0, records / noise), _at_depth(domain, branches, 64))
+    supported = records / max(1.0, _noise(asked, trees) * domain.n_labels)
+    levels = (_at_depth(domain, depth) for depth in range(1, _DEEPEST))
+    leaves = next((nodes for nodes in levels if nodes > supported), _at_depth(domain, _DEEPEST))
     cells = trees * leaves * domain.n_labels
     return _Shape(cells, cells)
 
 
 def _greedy(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     """Nodes are split while they are large; where noise is larger, some are split by chance."""
-    n_attributes, branches = len(domain.attributes), _branches(domain)
+    n_attributes = len(domain.attributes)
     depth = _chosen(asked, "max_depth", n_attributes) or 0
     trees = min(_chosen(asked, "n_trees", 1) or 1, n_attributes)
     noise, least = _noise(asked, 2 * depth + 1), asked.details["parameters"]["min_support"]
     least = float(least) if isinstance(least, int | float) else None
     by_chance = 0.16 if least is None else 0.5 if least < noise else 0.0
-    large = branches * records / max(1.0, noise if least is None else least)
+    large = records / max(1.0, noise if least is None else least)
 
     def nodes(level: int) -> float:
-        of_size = min(large, _at_depth(domain, branches, level))
-        return trees * (of_size + _at_depth(domain, by_chance * branches, level))
+        grown, above = _at_depth(domain, level), _at_depth(domain, max(0, level - 1))
+        return trees * (min(grown, large * grown / above) + by_chance**level * grown)
 
     return _level_shape(asked, domain, nodes, depth)
 
@@ -185,7 +186,7 @@ def _complete(asked: JobRequest, domain: Domain, records: int) -> _Shape:
         depth = max(1, min(8, len(domain.attributes), fitting))
 
     def nodes(level: int) -> float:
-        return trees * _at_depth(domain, branches, level)
+        return trees * _at_depth(domain, level)
 
     return _level_shape(asked, domain, nodes, depth)
 
@@ -210,8 +211,9 @@ _SHAPES: dict[str, Callable[[JobRequest, Domain, int], _Shape]] = {
 def _level_shape(
     asked: JobRequest, domain: Domain, nodes: Callable[[int], float], depth: int
 ) -> _Shape:
-    """The last level whose splits are counted, or the leaves below it."""
-    split, kept = nodes(max(0, depth - 1)), nodes(depth) * domain.n_labels
+    """The largest level whose splits are counted, or the leaves below it."""
+    levels = [nodes(level) for level in range(min(depth, _DEEPEST) + 1)]
+    split, kept = max(levels[:-1], default=1.0), max(levels) * domain.n_labels
     cells = max(split * _bins(domain, _whole(asked, "bins")) * domain.n_labels, kept)
     return _Shape(cells, kept, times=2, nodes=split, passes=depth + 2)
 
@@ -229,21 +231,33 @@ def _whole(asked: JobRequest, name: str) -> int:
     return max(1, _chosen(asked, name, 1) or 1)
 
 
-def _branches(domain: Domain, numeric_uses: int = 1) -> float:
-    """The mean number of branches of a split; a path can ask a numeric attribute again."""
-    uses = [
-        (a.branches, 1 if isinstance(a, Categorical) else numeric_uses)
-        for a in domain.attributes
-        if a.size > 1
-    ]
-    return sum(b * n for b, n in uses) / sum(n for _, n in uses) if uses else 1.0
+def _branches(domain: Domain) -> float:
+    """The mean number of branches of a split."""
+    found = [a.branches for a in domain.attributes if a.size > 1]
+    return sum(found) / len(found) if found else 1.0
 
 
-def _at_depth(domain: Domain, branches: float, depth: int) -> float:
-    """The nodes of one tree at this depth; there are at most as many as combinations of values."""
-    combinations = sum(math.log(a.size) for a in domain.attributes if a.size)
-    grown = depth * math.log(branches) if branches > 0 else -math.inf
-    return math.exp(min(combinations, grown, math.log(_MOST)))
+@functools.lru_cache(maxsize=4_096)
+def _at_depth(domain: Domain, depth: int) -> float:
+    """The mean number of nodes of a tree at this depth, over the attributes that paths ask for.
+
+    A path asks for a category once and for a number as often as it must: the mean product of
+    `depth` of their branches, an elementary symmetric polynomial. So one attribute of a thousand
+    values counts once. There are at most as many nodes as combinations of values.
+    """
+    asked = [a for a in domain.attributes if a.size > 1]
+    numeric = [a.branches for a in asked if not isinstance(a, Categorical)]
+    branches = [a.branches for a in asked if isinstance(a, Categorical)]
+    again = math.ceil((depth - len(branches)) / len(numeric)) if numeric else 0
+    branches += numeric * max(1, again)
+    depth = min(depth, len(branches), _DEEPEST)
+    products = [1] + [0] * depth
+    for number in branches:
+        for i in range(depth, 0, -1):
+            products[i] += products[i - 1] * number
+    grown = Fraction(products[depth], math.comb(len(branches), depth))
+    most = math.exp(min(sum(math.log(a.size) for a in asked), math.log(_MOST)))
+    return float(min(grown, Fraction(most)))
 
 
 def _bins(domain: Domain, parts: int) -> int:

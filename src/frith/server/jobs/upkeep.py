@@ -6,13 +6,14 @@ stay, because a repeated request is answered with them, and so does the ledger.
 
 from __future__ import annotations
 
-from sqlalchemy import delete, exists, or_, select
+from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from frith.client.kinds import JobKind, JobState
 from frith.server.context import Context
 from frith.server.jobs.history import is_held_back
 from frith.server.jobs.lifecycle import give_back_room
+from frith.server.jobs.sizes import LEAST_STORED
 from frith.server.schema import (
     BrowserSession,
     Job,
@@ -52,7 +53,8 @@ def sweep(context: Context) -> None:
 
 def _give_back_failed(context: Context, session: Session) -> None:
     """What failed jobs would have stored; not before it is shown that they failed."""
-    query = select(Job).where(Job.state == JobState.FAILED, Job.stored > 0).limit(_AT_ONCE)
+    too_much = Job.stored > LEAST_STORED + func.length(Job.body)
+    query = select(Job).where(Job.state == JobState.FAILED, too_much).limit(_AT_ONCE)
     for job in session.scalars(query.with_for_update(skip_locked=True)):
         if not is_held_back(context, job):
             give_back_room(session, job)
@@ -69,7 +71,7 @@ def _forget_dry_runs(context: Context, session: Session) -> None:
     old = Job.finished < context.now(days=-context.settings.dry_run_days)
     query = select(Job).where(Job.kind == JobKind.DRY_RUN, Job.state.in_(_ENDED), old, ~needed)
     for job in session.scalars(query.limit(_AT_ONCE).with_for_update(skip_locked=True)).all():
-        give_back_room(session, job)
+        give_back_room(session, job, all_of_it=True)
         for table in (RequestKey, Release, Journal):
             session.execute(delete(table).where(table.job == job.id))
         session.delete(job)

@@ -79,8 +79,10 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
 
     shutdown.pass_on(stop)
     try:
-        with WorkerPool(settings, shutdown), Watcher(context):
-            server.run(sockets)
+        with WorkerPool(settings, shutdown):
+            context.watch.follow()  # now, because a sale does it while others wait for the ledger
+            with Watcher(context):
+                server.run(sockets)
     finally:
         context.database.close()
 

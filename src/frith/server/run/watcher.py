@@ -8,11 +8,10 @@ from types import TracebackType
 
 import structlog
 
-from frith.ledger.database import StoreError
 from frith.ledger.entries import RUNNING
 from frith.server.context import Context
 from frith.server.jobs.verification import look
-from frith.server.problems import Problem
+from frith.server.watch import ChainState
 
 log = structlog.get_logger("frith.ledger")
 _FOLLOW_SECONDS = 60
@@ -42,14 +41,15 @@ class Watcher:
         every, due = self._context.settings.verify_hours * 3600, 0.0
         while not self._over.is_set():
             try:
-                if time.monotonic() >= due:
+                is_broken = self._context.watch.state is ChainState.BROKEN  # or was: look again
+                if is_broken or time.monotonic() >= due:
                     self._look()
                     due = time.monotonic() + (every or float("inf"))
                 keep_time(self._context)
             except _Over:
                 return
-            except (Problem, StoreError):
-                log.warning("the ledger cannot be read; trying again")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the watch goes on
+                log.warning("the ledger cannot be read; trying again", error=type(error).__name__)
             self._over.wait(_FOLLOW_SECONDS)
 
     def _look(self) -> None:

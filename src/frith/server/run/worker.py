@@ -20,13 +20,13 @@ from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, OpenDPSource
 from frith.server.budget.tables import domain_of, get_table
 from frith.server.context import Context
-from frith.server.jobs import lifecycle, sizes, upkeep
+from frith.server.jobs import lifecycle, sizes, upkeep, verification
 from frith.server.jobs.journal import pack
 from frith.server.jobs.requests import JobRequest
 from frith.server.jobs.work import Unopened, Work
 from frith.server.problems import FAILED, Problem
 from frith.server.run.quarantine import Quarantine
-from frith.server.watch import Known
+from frith.server.watch import ChainState, Known
 
 log = structlog.get_logger("frith.worker")
 _SWEEP_EVERY = 60  # times that a worker says that it is there
@@ -111,6 +111,8 @@ class Worker:
         A job whose process dies or cannot be started is taken up again when its lease has ended.
         """
         try:
+            if self.context.watch.state is ChainState.BROKEN:  # it may have been mended
+                verification.look(self.context)
             known = self.context.watch.known()
             code = run_caged(self.name, job_id, known, self._limits(job_id), lost)
         except (lifecycle.Lost, StoreError):

@@ -88,12 +88,12 @@ def quote(
         return JSONResponse(_price(page, session, found, view, epsilon, delta, batch))
 
 
-@router.post("/forests/{forest}/scores")
+@router.post("/forests/{forest}/scores", dependencies=HEAVY)
 def score(form: PostedForm, forest: str, page: Page) -> Response:
     return _ask(page, forest, form, "score", None)
 
 
-@router.post("/forests/{forest}/updates")
+@router.post("/forests/{forest}/updates", dependencies=HEAVY)
 def update(form: PostedForm, forest: str, page: Page) -> Response:
     return _ask(page, forest, form, "update", form.text("batch"))
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
+from frith._csv import table
 from frith.forest import Forest
 from frith.forest.report import make_card, make_certificate, make_report
 from frith.server.auth.caller import HEAVY
@@ -26,7 +27,7 @@ def show_effects(forest: str, page: Page, columns: Columns = 3) -> Response:
 
 @router.get("/forests/{forest}/effects.csv", dependencies=HEAVY)
 def download_effects(forest: str, page: Page) -> Response:
-    text = find(page, forest).effects().to_frame().to_csv(index=False)
+    text = table(find(page, forest).effects().to_frame())
     return download(Response(text, media_type="text/csv"), f"{forest}-effects.csv")
 
 

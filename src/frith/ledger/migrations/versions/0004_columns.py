@@ -82,11 +82,14 @@ def _parts(body: dict[str, object]) -> dict[str, str | None]:
 
 
 def _bind_terms(connection: sa.Connection) -> None:
-    for row in connection.execute(sa.text("SELECT name, policy FROM registered_table")).all():
-        _append(connection, row.name, f"policy of {row.name}: {_hashed(row.policy)}")
-    for row in connection.execute(sa.text('SELECT "table", name, disjoint FROM batch')).all():
-        kind = "disjoint" if row.disjoint else "shared"
-        _append(connection, row.table, f"batch {row.name} of {row.table}: {kind}")
+    tables = "SELECT name, policy, domain, source FROM registered_table"
+    for row in connection.execute(sa.text(tables)).all():
+        terms = _hashed(json.dumps([row.policy, row.domain, row.source]))
+        _append(connection, row.name, f"policy of {row.name}: {terms}")
+    batches = 'SELECT "table", name, disjoint, source FROM batch'
+    for row in connection.execute(sa.text(batches)).all():
+        terms = _hashed(json.dumps([bool(row.disjoint), row.source]))
+        _append(connection, row.table, f"batch {row.name} of {row.table}: {terms}")
     grants = 'SELECT "table", member, columns, epsilon FROM table_grant'
     for row in connection.execute(sa.text(grants)).all():
         terms = _hashed(json.dumps([row.columns, row.epsilon]))
@@ -97,6 +100,8 @@ def _append(connection: sa.Connection, table: str, purpose: str) -> None:
     """An entry as the book writes it, which never changes: it is in the hashes."""
     first = 'SELECT min(name) FROM account WHERE "table" = :t AND member IS NULL'
     name = connection.scalar(sa.text(first), {"t": table})
+    if name is None:  # nothing was ever sold of it, and nothing will be
+        return
     last = "SELECT spent, held FROM entry WHERE account = :n ORDER BY id DESC LIMIT 1"
     sums = connection.execute(sa.text(last), {"n": name}).one()
     unit = connection.scalar(sa.text("SELECT unit FROM account WHERE name = :n"), {"n": name})
