@@ -87,8 +87,11 @@ class GiniForestClassifier(PrivateForestClassifier):
     -------------------------
     The paper divides by a *local* sensitivity at a *noisy* size, which leaks more than claimed
     where the true node is smaller; the mass above has a global one and weights twice as strong.
-    Algorithm 1 splits while d <= depth but pays for d < depth. Consistency and numeric cuts are
-    ours. `as_published=True` brings back the paper's sensitivity and depth.
+    Algorithm 1 splits while d <= depth but pays for d < depth. Choices are by permute-and-flip
+    where the paper has the exponential mechanism, which is left for a delta. There are no more
+    trees than attributes of two or more values. Consistency and numeric cuts are ours.
+    `as_published=True` brings back the paper's sensitivity, depth and mechanism. Every row of the
+    paper is in docs/sources/dpdf.md.
     """
 
     def __init__(

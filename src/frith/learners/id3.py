@@ -84,7 +84,9 @@ class ID3Classifier(PrivateForestClassifier):
     The root's label counts and all sizes are sums of the released tables, not further questions. A
     node is not split where its noisy size is under its noise, or where the next level would pass a
     public limit on cells. A leaf without a positive count speaks as the node above it. All cuts of
-    all attributes are candidates of one choice.
+    all attributes are candidates of one choice. Choices are by permute-and-flip where DiffPID3 has
+    the exponential mechanism, which is left for a delta; its Gini and entropy are masses, not
+    shares of a node. Every row is in docs/sources/private-rdt.md and docs/sources/dpdf.md.
     """
 
     def __init__(

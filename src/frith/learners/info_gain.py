@@ -1,4 +1,4 @@
-"""A forest by information gain and the exponential mechanism (after US 10,726,153)."""
+"""A forest by information gain and private choices (after US 10,726,153)."""
 
 from __future__ import annotations
 
@@ -80,8 +80,11 @@ class InfoGainForestClassifier(PrivateForestClassifier):
 
     Departures
     ----------
-    The claim's information gain, normalised by the node's size, has no small sensitivity; the mass
-    has one. Nothing is known of a node's size before its leaves are counted, so trees are complete.
+    Only the patent's first claim was at hand. It does not say in which form the information gain is
+    taken: as a mass is our choice, because the gain as a share of the node has no small sensitivity.
+    Choices are by permute-and-flip where the claim has an exponential mechanism, which is left for
+    a delta. Nothing is known of a node's size before its leaves are counted, so trees are complete.
+    Every part of the claim is in docs/sources/patent.md.
     """
 
     def __init__(
