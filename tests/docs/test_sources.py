@@ -11,7 +11,7 @@ from tests.docs.test_design import DOCS, ROOT, SOURCE
 PAGES = sorted(p for p in (DOCS / "sources").glob("*.md") if p.stem != "index")
 FORMS = (
     "faithful",
-    "departed: ",
+    "departed",
     "ours",
     "not built",
     "not run",

@@ -58,7 +58,7 @@ class CuratorLike(Protocol):
         ...
 
     def choose_splits(
-        self, question: NodeSplits, share: Fraction, purpose: str
+        self, question: NodeSplits, share: Fraction, purpose: str, *, exponential: bool = False
     ) -> NDArray[np.int64]:
         """A candidate for each node of a level."""
         ...

@@ -157,9 +157,9 @@ class JointCurator:
         return self.panel.sum(question, share, purpose)
 
     def choose_splits(
-        self, question: NodeSplits, share: Fraction, purpose: str
+        self, question: NodeSplits, share: Fraction, purpose: str, *, exponential: bool = False
     ) -> NDArray[np.int64]:
-        """The best allowed candidate at each node, by noisy tables of the level."""
+        """The best allowed candidate at each node, by noisy tables of the level, by no other law."""
         tables = np.maximum(self._level_tables(question.kernel, share, purpose), 0)
         pairs = zip(question.scores(tables), question.options(), strict=True)
         return np.array([options[np.argmax(row)] for row, options in pairs], dtype=np.int64)
