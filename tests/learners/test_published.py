@@ -4,11 +4,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from frith import (
     Budget,
     C45Classifier,
+    Categorical,
+    Domain,
     Forest,
     GiniForestClassifier,
     RandomDecisionForestClassifier,
@@ -16,7 +19,8 @@ from frith import (
     open_table,
 )
 from frith.audit.replay import FrozenSource, arbitrary_releases
-from frith.learners.published.curator import PublishedCurator
+from frith.learners.published.curator import ExponentialChoice, PublishedCurator
+from frith.privacy import DiscreteLaplace
 from tests.tables import small_domain, small_table
 
 LEARNERS = [
@@ -70,18 +74,26 @@ def test_dpdf_asks_two_levels_more_than_it_pays_for():
     assert {e.mechanism.scale for e in counted} == {3.0}
 
 
-def test_dpdf_divides_by_a_sensitivity_at_the_noisy_size():
-    """A true node of 1 record and a noisy size of 100: the choice leaks 12.7 times its epsilon."""
-    noisy = 100
-    sensitivity = 1 - (noisy / (noisy + 1)) ** 2 - (1 / (noisy + 1)) ** 2
-    # one record of label 0; a second of label 1 in its cell under candidate a, alone under b
-    before, after = {"a": 0.0, "b": 0.0}, {"a": -0.5, "b": 0.0}
+def test_dpdf_leaks_where_the_noisy_size_is_far_over_the_true_one():
+    """One record, or two apart under b and together under a; a noisy size of 100 for both.
 
-    def chance(utility):
-        weights = {k: np.exp(u / (2 * sensitivity)) for k, u in utility.items()}
-        return weights["a"] / sum(weights.values())
+    The choice has the weights exp(epsilon G / (2 x 0.0196)), and G of a moves by 1/2: 12 epsilon.
+    """
+    domain = Domain(
+        [Categorical("a", ("0", "1")), Categorical("b", ("0", "1"))],
+        Categorical("good", ("no", "yes")),
+    )
+    both = pd.DataFrame({"a": ["0", "0"], "b": ["0", "1"], "good": ["no", "yes"]})
 
-    loss = np.log(chance(before) / chance(after))
+    def chance_of_a(table):
+        source = FrozenSource(lambda i, shape: np.full(shape, 50 if len(shape) > 1 else 0))
+        used = PublishedCurator(open_table(table, domain), Budget.of(3), source=source)
+        GiniForestClassifier(max_depth=1, as_published=True).learn(used)
+        choice = source.exchanges[1]
+        weights = np.exp(choice.exact.astype(float) / choice.mechanism.scale)
+        return weights[0] / weights.sum()
+
+    loss = np.log(chance_of_a(both[:1]) / chance_of_a(both))  # for an epsilon of 1
     assert loss == pytest.approx(12.06, abs=0.1)
 
 
@@ -94,6 +106,38 @@ def test_c45_counts_a_record_once_for_every_attribute_and_pays_for_one():
     assert moved / Fraction(full.mechanism.scale) == 3 * Fraction(
         1, 2
     )  # half of epsilon was claimed
+
+
+@pytest.mark.parametrize(
+    ("allocation", "scales"),
+    [("arithmetic", [12, 6]), ("geometric", [8, 8]), ([3, 1], [16 / 3, 16])],
+)
+def test_c45_chooses_for_its_levels_share_of_half_the_budget(allocation, scales):
+    """Weights exp(epsilon ratio / (2 Delta)), Delta = 1: level i gets 2 i / (h (h + 1)) of 1/2."""
+    learner = C45Classifier(max_depth=2, allocation=allocation, as_published=True)
+    asked = exchanges(learner, small_table())
+    found = [e.mechanism.scale / 2**30 for e in asked if isinstance(e.mechanism, ExponentialChoice)]
+    assert found[:2] == pytest.approx(scales)
+    tables = [e.mechanism.scale for e in asked if isinstance(e.mechanism, DiscreteLaplace)]
+    assert tables == pytest.approx(
+        [s / 2 for s in scales]
+    )  # the same share, for a sensitivity of 1
+
+
+def test_c45_chooses_by_the_gain_ratios_of_its_noisy_tables():
+    """Equation 6 of invented tables: color parts good from bad in halves, round not at all."""
+
+    def invent(i, shape):
+        made = np.zeros(shape, dtype=np.int64)
+        if i == 0:
+            made[0, :5] = [[8, 0], [0, 8], [0, 0], [4, 4], [4, 4]]
+        return made
+
+    source = FrozenSource(invent)
+    used = PublishedCurator(open_table(small_table(), small_domain()), Budget.of(1), source=source)
+    C45Classifier(max_depth=1, as_published=True).learn(used)
+    ratios = source.exchanges[1].exact.astype(float) / 2**30
+    assert ratios.tolist() == [1, 0] + [0] * 16
 
 
 def test_c45_labels_its_leaves_with_exact_counts():

@@ -102,19 +102,35 @@ def test_the_pure_law_is_permute_and_flip(scores):
     assert choice.law(scores) == pytest.approx(permute_and_flip_by_hand(scores, choice.scale))
 
 
+@given(scores)
+def test_the_exponential_law_has_the_weights_of_the_papers(scores):
+    choice = PrivateChoice(Fraction(1, 2), 3, exponential=True)
+    weights = np.exp(np.array(scores) / (3 / 0.5))
+    assert choice.law(scores) == pytest.approx(weights / weights.sum())
+
+
+@given(scores)
+def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism(scores):
+    """The expected score of what is chosen, at the same epsilon."""
+    better, papers = (PrivateChoice(Fraction(1, 2), 3, exponential=e) for e in (False, True))
+    assert better.law(scores) @ scores >= papers.law(scores) @ scores - 1e-9
+
+
+@pytest.mark.parametrize("exponential", [False, True])
 @given(scores, st.data())
-def test_a_pure_choice_costs_at_most_epsilon_over_lists_of_its_range(scores, data):
+def test_a_pure_choice_costs_at_most_epsilon_over_lists_of_its_range(exponential, scores, data):
     """Changes within a window of width `range_`, wherever the window lies, cost epsilon."""
     range_, start = 4, data.draw(st.integers(-9, 9))
     change = data.draw(st.lists(st.integers(0, range_), min_size=len(scores), max_size=len(scores)))
     other = [s + start + c for s, c in zip(scores, change, strict=True)]
-    choice = PrivateChoice(Fraction(1), range_)
+    choice = PrivateChoice(Fraction(1), range_, exponential=exponential)
     ratio = np.log(choice.law(scores)) - np.log(choice.law(other))
     assert np.abs(ratio).max() <= 1 + 1e-9
 
 
-def test_a_choice_with_half_the_range_would_leak():
-    choice = PrivateChoice(Fraction(1), 2)  # the scores below move by up to 4
+@pytest.mark.parametrize("exponential", [False, True])
+def test_a_choice_with_half_the_range_would_leak(exponential):
+    choice = PrivateChoice(Fraction(1), 2, exponential=exponential)  # scores move by up to 4
     ratio = np.log(choice.law([0, 9, 3])) - np.log(choice.law([4, 9, 3]))
     assert np.abs(ratio).max() > 1
 
@@ -169,15 +185,20 @@ def _twenty_percent(noise):
     return (Fraction(5, 6), 1) if isinstance(noise, DiscreteLaplace) else (Fraction(25, 36), 1)
 
 
-@pytest.mark.parametrize("unit", ["epsilon", "rho"])
-def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit):
+@pytest.mark.parametrize(
+    ("unit", "exponential"), [("epsilon", False), ("epsilon", True), ("rho", False)]
+)
+def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit, exponential):
     scores, n = [3, 2, 0], 20_000
-    choice, half = (PrivateChoice(Fraction(1), r, unit) for r in (2, 1))
+    choice, half = (PrivateChoice(Fraction(1), r, unit, exponential) for r in (2, 1))
     source = OpenDPSource()
     won = np.bincount([source.choose(scores, [0.0] * 3, choice) for _ in range(n)], minlength=3) / n
     tolerance = np.sqrt(np.log(2 / FALSE_FAILURE) / (2 * n))  # Hoeffding, two-sided
     assert np.abs(won - choice.law(scores)).max() <= tolerance
     assert np.abs(won - half.law(scores)).max() > tolerance
+    if unit == "epsilon":  # nor by that of the other mechanism
+        other = PrivateChoice(Fraction(1), 2, unit, not exponential)
+        assert np.abs(won - other.law(scores)).max() > tolerance
 
 
 def test_noise_is_added_to_the_sums_in_their_shape():

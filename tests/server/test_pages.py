@@ -432,6 +432,16 @@ def test_parameters_are_those_of_the_chosen_learner(house, analyst):
         assert f'value="{value}"' in answer.text
 
 
+def test_a_mechanism_is_a_choice_that_may_be_left_open(house, analyst):
+    page = analyst.get(f"/tables/{house.table}").text
+    offered = re.search(r'<select id="id3-mechanism".*?</select>', page)[0]
+    assert "automatic (default)" in offered
+    assert re.findall(r"<option>([^<]+)", offered) == ["permute-and-flip", "exponential"]
+    forest = analyst.train(house, learner="id3", **{"id3-mechanism": "exponential"})
+    document = analyst.get(f"/forests/{forest}/forest.json").json()
+    assert document["origin"]["parameters"]["mechanism"] == "exponential"
+
+
 def test_downloads_are_files(house, analyst):
     forest = analyst.train(house)
     for path, kind in (("forest.json", "application/json"), ("model.onnx", "application/octet-stream"),

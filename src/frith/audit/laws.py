@@ -39,7 +39,7 @@ def log_law(exchange: Exchange) -> NDArray[np.float64]:
         return np.array([log_probability(exchange, i) for i in range(n_options(exchange))])
     scores = exchange.exact.astype(object)
     logs = (scores - max(scores)).astype(np.float64) / mechanism.scale
-    if getattr(mechanism, "unit", "rho") == "rho":
+    if getattr(mechanism, "gumbel", True):
         return logs - _log_sum(logs)
     return np.array([logs[i] + _log_flips(np.delete(logs, i)) for i in range(len(logs))])
 

@@ -172,7 +172,7 @@ def loss_of(a: Exchange, b: Exchange, unit: str) -> Fraction:
         return _in_unit(spread, unit, Fraction(1, 8))
     spread = Fraction(int(change.max()) - int(change.min())) / scale
     # Gumbel noise has a bounded range; permute-and-flip is pure and no more than that
-    return _in_unit(spread, unit, Fraction(1, 8 if a.mechanism.unit == "rho" else 2))
+    return _in_unit(spread, unit, Fraction(1, 8 if a.mechanism.gumbel else 2))
 
 
 def _in_unit(epsilon: Fraction, unit: str, factor: Fraction) -> Fraction:

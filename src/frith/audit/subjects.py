@@ -110,6 +110,7 @@ SOUND: dict[str, tuple[Subject, ...]] = {
         _subject("id3, max", ID3Classifier, max_depth=2),
         _subject("id3, gini", ID3Classifier, criterion="gini", max_depth=2),
         _subject("id3, entropy", ID3Classifier, criterion="entropy", max_depth=2, prune=False),
+        _subject("id3, exponential", ID3Classifier, max_depth=2, mechanism="exponential"),
         _subject("id3, counts", ID3Classifier, queries="counts", max_depth=2, min_support=1),
     ),
     "c45": (

@@ -154,17 +154,24 @@ class Curator:
         return masking.hide(self._source.perturb(exact, noise, self._engine.threads))
 
     def choose_splits(
-        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
+        self,
+        question: NodeSplits | NamedSplits,
+        share: Fraction,
+        purpose: str,
+        *,
+        exponential: bool = False,
     ) -> NDArray[np.int64]:
         """A private choice among the candidates at each of some open nodes.
 
         A record is at one node of each tree, so the choices at the nodes of one tree compose in
         parallel and those of different trees add: each tree gets an equal part of `share`. A unit
-        of m records moves the scores of the nodes they are at by m ranges in all.
+        of m records moves the scores of the nodes they are at by m ranges in all. `exponential`
+        asks for the exponential mechanism, as a budget in rho always does, at the same price.
         """
         check_question(question, self.domain, purpose)
         amount = self._amount(share) / question.n_trees
-        choice = PrivateChoice(amount, question.range_ * self.records_per_unit, self.budget.unit)
+        range_ = question.range_ * self.records_per_unit
+        choice = PrivateChoice(amount, range_, self.budget.unit, exponential)
         self._check_window(amount, choice.scale, purpose)
         self._charge(share)
         self._log(purpose, "private choice", choice.range_, share, choice.scale, len(question))

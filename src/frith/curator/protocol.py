@@ -62,7 +62,12 @@ class CuratorLike(Protocol):
         ...
 
     def choose_splits(
-        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
+        self,
+        question: NodeSplits | NamedSplits,
+        share: Fraction,
+        purpose: str,
+        *,
+        exponential: bool = False,
     ) -> NDArray[np.int64]:
         """A candidate for each node of a level."""
         ...

@@ -78,7 +78,11 @@ class C45Classifier(PrivateForestClassifier):
     The paper scales noise as if a record were counted once, whatever the number of attributes;
     stops and labels on exact purity, sizes and majorities; gives the exact count when a level's
     budget is short; and spends half of the budget on an exponential mechanism whose score has no
-    small sensitivity. `as_published=True` does what it says.
+    small sensitivity. `as_published=True` does what it says, but for the exact count, which its
+    shares never call for; that the mechanism's Delta is 1 and that each level gets its share of the
+    half are assumptions of ours, for the paper gives neither. The last level of geometric budgets
+    takes the rest. An empty leaf speaks as the node above it. Every row of the paper is in
+    docs/sources/c45.md.
     """
 
     def __init__(

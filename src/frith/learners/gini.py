@@ -17,7 +17,7 @@ from frith.growing.pruning import collapse, splits_worth_keeping
 from frith.kernels import NodeCounts, NodeSplits, SplitCounts
 from frith.kernels.criteria import GiniMass
 from frith.learners.base import PrivateForestClassifier
-from frith.learners.parameters import whole
+from frith.learners.parameters import is_exponential, whole
 from frith.learners.published.gini import learn_as_published
 
 
@@ -49,6 +49,9 @@ class GiniForestClassifier(PrivateForestClassifier):
     bins : int, default=16
         The number of equal-width parts of each numeric attribute. Their borders are its candidate
         cuts.
+    mechanism : str or None, default=None
+        How a split is chosen privately: "permute-and-flip" or "exponential". None takes the first,
+        which is never worse at the same epsilon, and with a delta the second, the only one there.
     consistent : bool, default=True
         Fit the counts of parents and children to each other by least squares. This is
         post-processing and costs nothing.
@@ -87,8 +90,11 @@ class GiniForestClassifier(PrivateForestClassifier):
     -------------------------
     The paper divides by a *local* sensitivity at a *noisy* size, which leaks more than claimed
     where the true node is smaller; the mass above has a global one and weights twice as strong.
-    Algorithm 1 splits while d <= depth but pays for d < depth. Consistency and numeric cuts are
-    ours. `as_published=True` brings back the paper's sensitivity and depth.
+    Algorithm 1 splits while d <= depth but pays for d < depth. Choices are by permute-and-flip
+    where the paper has the exponential mechanism, unless `mechanism` or a delta asks for it. There
+    are no more trees than attributes of two or more values. Consistency and numeric cuts are ours.
+    `as_published=True` brings back the paper's sensitivity, depth and mechanism. Every row of the
+    paper is in docs/sources/dpdf.md.
     """
 
     def __init__(
@@ -101,6 +107,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         max_depth: int = 4,
         min_support: float = 100,
         bins: int = 16,
+        mechanism: str | None = None,
         consistent: bool = True,
         as_published: bool = False,
         ledger: Any = None,
@@ -113,6 +120,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.max_depth = max_depth
         self.min_support = min_support
         self.bins = bins
+        self.mechanism = mechanism
         self.consistent = consistent
         self.as_published = as_published
         self.ledger = ledger
@@ -123,7 +131,12 @@ class GiniForestClassifier(PrivateForestClassifier):
         max_depth = whole("max_depth", self.max_depth, least=0)
         distinct = min(n_trees, sum(a.size > 1 for a in domain.attributes) or 1)
         grower = Grower(domain, distinct, whole("bins", self.bins, least=2))
+        exponential = is_exponential(self.mechanism, curator.budget.delta)
         if self.as_published:
+            if self.mechanism == "permute-and-flip":
+                raise ValueError(
+                    "the paper's own form uses the exponential mechanism; name no other"
+                )
             return learn_as_published(curator, grower, max_depth, n_trees, self._may_split)
         share = Fraction(1, 2 * max_depth + 1)
         counts: list[NDArray] = []
@@ -135,7 +148,7 @@ class GiniForestClassifier(PrivateForestClassifier):
             counts.append(labels.values)
             noise += [labels.variance] * len(open_nodes)
             places = [i for i, x in enumerate(labels.values) if self._may_split(x, allowed[i])]
-            picks = _choose(curator, level, places, allowed, share, number)
+            picks = _choose(curator, level, places, allowed, share, number, exponential)
             open_nodes = grower.split_all(open_nodes, places, picks)
             if not open_nodes:
                 break
@@ -163,6 +176,7 @@ def _choose(
     allowed: NDArray[np.bool_],
     share: Fraction,
     number: int,
+    exponential: bool,
 ) -> list[int]:
     """A candidate for each place. Roots are chosen one after the other, each another attribute."""
     groups = [[p] for p in places] if number == 1 else [places] if places else []
@@ -171,6 +185,7 @@ def _choose(
     for group in groups:
         nodes = NodeSplits(level, np.array(group), allowed[group] & ~taken, GiniMass())
         part = share / len(groups)
-        picks += curator.choose_splits(nodes, part, f"splits of level {number}").tolist()
+        what = f"splits of level {number}"
+        picks += curator.choose_splits(nodes, part, what, exponential=exponential).tolist()
         taken |= level.layout.attribute_of == level.layout.attribute_of[picks[-1]]
     return picks

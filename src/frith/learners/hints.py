@@ -22,6 +22,8 @@ HINTS = {
     "ledger": "The ledger that every fit is charged to.",
     "max_depth": "The most splits on a path.",
     "max_features": "The share of the attributes that each tree may ask, drawn at random.",
+    "mechanism": 'How a split is chosen privately: "permute-and-flip" or, as the sources say, '
+    '"exponential"; the better one if empty.',
     "min_support": "The smallest noisy number of records of a node that is split.",
     "n_jobs": "The number of threads; all cores if empty.",
     "n_trees": "The number of trees.",

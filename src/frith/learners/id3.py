@@ -18,7 +18,7 @@ from frith.growing.table_tree import TableTree
 from frith.kernels import NodeSizes, NodeSplits
 from frith.kernels.criteria import MAX_CAP, criterion
 from frith.learners.base import PrivateForestClassifier
-from frith.learners.parameters import one_of, whole
+from frith.learners.parameters import is_exponential, one_of, whole
 from frith.learners.public_trees import count_leaves, forest_of_leaves
 
 
@@ -49,6 +49,9 @@ class ID3Classifier(PrivateForestClassifier):
     bins : int, default=16
         The number of equal-width parts of each numeric attribute. Their borders are its candidate
         cuts.
+    mechanism : str or None, default=None
+        How a split is chosen privately: "permute-and-flip" or "exponential". None takes the first,
+        which is never worse at the same epsilon, and with a delta the second, the only one there.
     prune : bool, default=True
         With "exponential", prune by C4.5's estimate of errors, on released counts.
     ledger : str, Path or None, default=None
@@ -84,7 +87,9 @@ class ID3Classifier(PrivateForestClassifier):
     The root's label counts and all sizes are sums of the released tables, not further questions. A
     node is not split where its noisy size is under its noise, or where the next level would pass a
     public limit on cells. A leaf without a positive count speaks as the node above it. All cuts of
-    all attributes are candidates of one choice.
+    all attributes are candidates of one choice. Choices are by permute-and-flip where DiffPID3 has
+    the exponential mechanism, unless `mechanism` or a delta asks for it; its Gini and entropy are masses, not
+    shares of a node. Every row is in docs/sources/private-rdt.md and docs/sources/dpdf.md.
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class ID3Classifier(PrivateForestClassifier):
         max_depth: int | None = 5,
         min_support: float | None = None,
         bins: int = 16,
+        mechanism: str | None = None,
         prune: bool = True,
         ledger: Any = None,
         n_jobs: int | None = None,
@@ -110,6 +116,7 @@ class ID3Classifier(PrivateForestClassifier):
         self.max_depth = max_depth
         self.min_support = min_support
         self.bins = bins
+        self.mechanism = mechanism
         self.prune = prune
         self.ledger = ledger
         self.n_jobs = n_jobs
@@ -118,13 +125,16 @@ class ID3Classifier(PrivateForestClassifier):
         grower = Grower(curator.domain, 1, whole("bins", self.bins, least=2))
         k = len(curator.domain.attributes)
         depth = k if self.max_depth is None else whole("max_depth", self.max_depth)
+        exponential = is_exponential(self.mechanism, curator.budget.delta)
         if one_of("queries", self.queries, ("counts", "exponential")) == "counts":
             asked = [max(1, k - i) for i in range(depth)]
             tree = TableTree(curator, grower, information_gain, self.min_support)
             return tree.grow(level_shares(asked, depth))
-        return self._diff_p_id3(curator, grower, depth)
+        return self._diff_p_id3(curator, grower, depth, exponential)
 
-    def _diff_p_id3(self, curator: CuratorLike, grower: Grower, depth: int) -> Forest:
+    def _diff_p_id3(
+        self, curator: CuratorLike, grower: Grower, depth: int, exponential: bool
+    ) -> Forest:
         share = Fraction(1, 2 * (depth + 1))
         known = curator.domain.records is not None
         by = criterion(self.criterion, curator.records(share) if known else MAX_CAP)
@@ -137,7 +147,10 @@ class ID3Classifier(PrivateForestClassifier):
             if len(places) == 0:
                 break
             picks = curator.choose_splits(
-                NodeSplits(level, places, allowed[places], by), share, f"splits of level {number}"
+                NodeSplits(level, places, allowed[places], by),
+                share,
+                f"splits of level {number}",
+                exponential=exponential,
             )
             open_nodes = grower.split_all(open_nodes, places, picks)
         trees = grower.trees()

@@ -79,11 +79,12 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
     Departures from the paper
     -------------------------
     The number of records is declared or paid for. Noise is integer. Numeric attributes are split
-    by random cuts of a public grid and count 4 times in k. Negative sums of counts become 0 in
-    probabilities, and a record without a positive one gets the label shares of the whole forest.
-    Updates add epsilons unless batches are declared disjoint in people, where the paper takes
-    disjoint rows for granted. Pruning, which would tell which leaves are empty, happens at
-    `epsilon=inf` only.
+    by random cuts of a public grid and count 4 times in k; attributes of one value count neither in
+    k nor in b. Negative sums of counts become 0 in probabilities, and a record without a positive
+    one gets the label shares of the whole forest. Updates add epsilons unless batches are declared
+    disjoint in people, where the paper takes disjoint rows for granted. Pruning, which would tell
+    which leaves are empty, happens at `epsilon=inf` only. Every row of the paper is in
+    docs/sources/private-rdt.md.
 
     Examples
     --------

@@ -76,7 +76,11 @@ class SignalForestClassifier(PublicTreesClassifier):
     -------------------------
     The number of records is declared or paid for. A numeric attribute is split in two by a random
     cut and may be asked again, where the paper cuts it into five parts. With delta, the standard
-    deviation of the Gaussian noise takes the place of sqrt 2 / epsilon.
+    deviation of the Gaussian noise takes the place of sqrt 2 / epsilon. Attributes of one value
+    count neither in the mean domain size nor in the number of trees, and there is always one tree.
+    No node of an estimated support of 1 or less is split. Roots always count as reliable. An
+    unreliable node beside a reliable one is emptied, and the node above speaks for it. Negative
+    counts are 0 in confidences. Every row of the paper is in docs/sources/dp-rf.md.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from frith.parties.joint import JointCurator, OpenSum, Party, train_together
-from frith.parties.merging import MergeError, join, merge
+from frith.parties.merging import MergeError, join, merge, restrict
 from frith.parties.releases import PartyRelease, release
 from frith.parties.shared_structure import Structure, make_structure
 
@@ -38,6 +38,7 @@ __all__ = [
     "make_structure",
     "merge",
     "release",
+    "restrict",
     "train_between",
     "train_together",
 ]

@@ -163,9 +163,14 @@ class JointCurator:
         return self.panel.sum(question, share, purpose)
 
     def choose_splits(
-        self, question: NodeSplits | NamedSplits, share: Fraction, purpose: str
+        self,
+        question: NodeSplits | NamedSplits,
+        share: Fraction,
+        purpose: str,
+        *,
+        exponential: bool = False,
     ) -> NDArray[np.int64]:
-        """The best candidate at each node, by noisy tables of the level."""
+        """The best candidate at each node, by noisy tables of the level, by no other law."""
         tables, variance = self._level_tables(question.kernel, share, purpose)
         rows = zip(
             question.scores(np.maximum(tables, 0)), question.node_weights(), question.options(),

@@ -20,7 +20,7 @@ epsilons add, always.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,8 +30,10 @@ from frith.curator import Release
 from frith.domain import Attribute, Domain
 from frith.errors import FrithError
 from frith.forest import Forest
+from frith.forest.kinds import ValueKind
+from frith.forest.nodes import Nodes
 from frith.forest.trees import Trees
-from frith.growing.builder import join_trees
+from frith.growing.builder import join_trees, keep_nodes
 from frith.parties.releases import PartyRelease
 from frith.parties.shared_structure import LEARNERS, Structure
 from frith.privacy.guarantee import Guarantee
@@ -93,6 +95,44 @@ def join(forests: Mapping[str, Forest]) -> Forest:
     variance = np.concatenate([f.variance for f in forests.values()])
     candidates = sum(max(f.candidates, f.trees.n_nodes) for f in forests.values())
     return Forest(domain, trees, values, guarantee, variance, one.vote, candidates)
+
+
+def restrict(forest: Forest, columns: Iterable[str]) -> Forest:
+    """The trees that ask nothing but these columns: the others do not vote.
+
+    For records without the attributes of some parties (section 5.3 of Private-RDT). Reads releases
+    only, and the guarantee stays as it is.
+
+    Parameters
+    ----------
+    forest : Forest
+        A forest of counts, as `join` makes it.
+    columns : iterable of str
+        The columns that the records have; others than the forest's attributes are ignored.
+    """
+    if forest.kind is ValueKind.SCORES:
+        raise MergeError("trees of scores correct each other, so none of them can be left out")
+    known = set(columns)
+    may_ask = np.array([name in known for name in forest.domain.names] + [True])
+    tree = Nodes(forest).tree
+    hidden = np.unique(tree[~may_ask[forest.trees.attribute]])
+    kept = ~np.isin(tree, hidden)
+    if not kept.any() or not may_ask[:-1].any():
+        names = ", ".join(n for n in forest.domain.names if n not in known)
+        raise MergeError(f"every tree asks for a missing attribute; missing are {names}")
+    domain = replace(
+        forest.domain, attributes=tuple(a for a in forest.domain.attributes if a.name in known)
+    )
+    numbers = np.append(np.cumsum(may_ask[:-1]) - 1, -1).astype(np.int32)
+    trees = keep_nodes(forest.trees, kept)
+    return replace(
+        forest,
+        domain=domain,
+        trees=replace(trees, attribute=numbers[trees.attribute]),
+        values=forest.values[kept],
+        variance=forest.variance[kept],
+        candidates=max(forest.candidates, forest.trees.n_nodes),
+    )
 
 
 def add_up(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

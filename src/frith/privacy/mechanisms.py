@@ -99,7 +99,9 @@ class PrivateChoice:
 
     Proof    Adding one number to all scores changes no choice, so a list of range R behaves as a
              monotone list of sensitivity R. Pure: permute-and-flip with weights
-             exp(epsilon * score / R) is epsilon-DP for monotone scores (McKenna and Sheldon 2020).
+             exp(epsilon * score / R) is epsilon-DP for monotone scores (McKenna and Sheldon 2020),
+             and so is the exponential mechanism, `exponential`, with the same weights: a weight
+             moves by a factor of 1 to e^epsilon, and so does their sum.
              zCDP: Gumbel noise of scale s draws from the exponential mechanism with weights
              exp(score / s), which is (R/s)-bounded-range, so (R/s)^2/8-zCDP (Cesar and Rogers
              2021), and s^2 >= R^2 / (8 rho).
@@ -115,8 +117,14 @@ class PrivateChoice:
     amount: Fraction
     range_: int
     unit: str = "epsilon"
+    exponential: bool = False
 
     LIMIT: ClassVar[int] = 2**61
+
+    @property
+    def gumbel(self) -> bool:
+        """Whether Gumbel noise draws it, by the exponential mechanism; else permute-and-flip."""
+        return self.exponential or self.unit == "rho"
 
     @property
     def scale(self) -> float:
@@ -134,7 +142,7 @@ class PrivateChoice:
     def law(self, scores: ArrayLike) -> NDArray[np.float64]:
         """The probability of each candidate."""
         weights = np.exp((np.asarray(scores, dtype=np.float64) - np.max(scores)) / self.scale)
-        if self.unit == "rho":
+        if self.gumbel:
             return np.asarray(weights / weights.sum())
         return np.array([_permute_and_flip(weights, i) for i in range(len(weights))])
 

@@ -25,13 +25,13 @@ _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices
 
 
 class Selection(Protocol):
-    """What a source needs to know of a choice: noisy max at a scale, by the law of a unit."""
+    """What a source needs to know of a choice: noisy max at a scale, by Gumbel noise or not."""
 
     @property
     def scale(self) -> float: ...
 
     @property
-    def unit(self) -> str: ...
+    def gumbel(self) -> bool: ...
 
     def weighed(self, scores: Sequence[int], log_weights: Sequence[float]) -> list[int]: ...
 
@@ -90,7 +90,7 @@ class OpenDPSource(NoiseSource):
 
     def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
         weighed = np.array(choice.weighed(scores, log_weights), dtype=np.int64)  # passed on at once
-        return int(_choice_measurement(choice.unit, choice.scale)(weighed))
+        return int(_choice_measurement(choice.gumbel, choice.scale)(weighed))
 
     def choose_signs(
         self,
@@ -100,8 +100,8 @@ class OpenDPSource(NoiseSource):
     ) -> tuple[int, NDArray[np.int64]]:
         """The question by its weight, then each label's sign by its own: Gumbel noise for both."""
         weights = choice.fixed_weights(differences, log_weights)
-        question = int(_choice_measurement("rho", float(choice.POINT))(weights))
-        coin = _choice_measurement("rho", choice.scale)
+        question = int(_choice_measurement(True, float(choice.POINT))(weights))
+        coin = _choice_measurement(True, choice.scale)
         signs = [int(coin([-d, 0, d])) - 1 for d in differences[question].tolist()]
         return question, np.array(signs, dtype=np.int64)
 
@@ -113,8 +113,8 @@ class OpenDPSource(NoiseSource):
     ) -> tuple[int, NDArray[np.int64]]:
         """The partition by its weight, then each part's label by its own: Gumbel noise for both."""
         weights = choice.fixed_weights(counts, log_weights)
-        place = int(_choice_measurement("rho", float(choice.point))(np.array(weights)))
-        coin = _choice_measurement("rho", choice.scale)
+        place = int(_choice_measurement(True, float(choice.point))(np.array(weights)))
+        coin = _choice_measurement(True, choice.scale)
         labels = [int(coin(row)) for row in counts[choice.rows_of(place)].tolist()]
         return place, np.array(labels, dtype=np.int64)
 
@@ -250,11 +250,11 @@ def _noise_measurement(is_laplace: bool, scale: float) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _choice_measurement(unit: str, scale: float) -> Any:
+def _choice_measurement(gumbel: bool, scale: float) -> Any:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    measure = dp.max_divergence() if unit == "epsilon" else dp.zero_concentrated_divergence()
+    measure = dp.zero_concentrated_divergence() if gumbel else dp.max_divergence()
     return dp.m.make_noisy_max(
         dp.vector_domain(dp.atom_domain(T="i64")),
         dp.linf_distance(T="i64", monotonic=True),

@@ -32,7 +32,7 @@ class ExponentialChoice:
     """The exponential mechanism with weights exp(score / scale), as Gumbel noise draws it."""
 
     scale: float
-    unit: str = "rho"
+    gumbel: bool = True
 
     def weighed(self, scores: Sequence[int], log_weights: Sequence[float]) -> list[int]:
         return [int(s) for s in scores]

@@ -9,6 +9,7 @@ from typing import Any
 from frith.growing.allocation import ALLOCATIONS
 from frith.learners import BY_NAME
 from frith.learners.hints import parameter_hints
+from frith.learners.parameters import MECHANISMS
 from frith.server.jobs.requests import parameters_of, summary
 from frith.server.problems import invalid
 from frith.server.web.forms import Form
@@ -20,6 +21,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 _CHOICES = {
     "allocation": ALLOCATIONS,
     "criterion": ("gini", "entropy", "max"),
+    "mechanism": MECHANISMS,
     "queries": ("exponential", "counts"),
 }
 
@@ -67,7 +69,8 @@ def _known(learner: str) -> list[tuple[str, Any]]:
 
 def _field(learner: str, name: str, default: Any, form: Form) -> Field:
     hint = parameter_hints(BY_NAME[learner]).get(name, "")
-    kind, options = _kind(default), _CHOICES.get(name, ())
+    options = _CHOICES.get(name, ())
+    kind = "choice" if options else _kind(default)
     shown = "" if default is None else str(default).lower()
     place = f"{learner}-{name}"
     return Field(place, name, kind, shown, options, hint, form.text(place))
