@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from frith.domain import Categorical, Domain, Numeric, Person
     from frith.domain.draft import learn_domain
     from frith.engines import open_table
+    from frith.engines.check import check
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
     from frith.forest import Forest
     from frith.learners import (
@@ -52,6 +53,7 @@ _HOMES = {
     "RandomDecisionForestClassifier": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
+    "check": "frith.engines.check",
     "connect": "frith.client",
     "learn_domain": "frith.domain.draft",
     "open_table": "frith.engines",
@@ -76,6 +78,7 @@ __all__ = [
     "RandomDecisionForestClassifier",
     "RemoteError",
     "SignalForestClassifier",
+    "check",
     "connect",
     "learn_domain",
     "open_table",

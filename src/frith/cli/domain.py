@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from frith.cli.console import say_note
-from frith.cli.files import check_output
-from frith.cli.options import TableFiles
-from frith.errors import SourceError
+from frith.cli.files import check_new, check_output
+from frith.cli.options import Force, TableFiles
 
 app = typer.Typer(no_args_is_help=True, help="Draft the public facts about a table.")
 
@@ -26,7 +25,7 @@ def draft(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write TOML (.json for JSON).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Draft a domain from a table, for its curator to review.
 
@@ -36,7 +35,8 @@ def draft(
     from frith.engines.draft import REVIEW, draft_of_files, draft_text
 
     if output is not None:
-        _check_new(output, table, force)
+        check_output(output, table)
+        check_new(output, force, "may be reviewed already")
     domain = draft_of_files(table, label, person)
     if output is None:
         typer.echo(draft_text(domain), nl=False)
@@ -46,12 +46,3 @@ def draft(
         output.write_text(draft_text(domain), encoding="utf-8")
     where = "" if output is None else f"{output} written. "
     say_note(where + " ".join(REVIEW))
-
-
-def _check_new(output: Path, table: Path, force: bool) -> None:
-    """A reviewed domain is work that a new draft must not wipe out by accident."""
-    check_output(output, table)
-    if output.exists() and not force:
-        raise SourceError(
-            f"{output} exists and may be reviewed already; choose another name, or --force"
-        )

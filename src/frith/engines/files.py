@@ -11,9 +11,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
-from frith.domain.encoding import is_readable, unreadable
+from frith.domain.encoding import columns_of, is_readable, unreadable
 from frith.engines import csv
-from frith.engines.base import OTHER_TYPES, differ
+from frith.engines.base import OTHER_TYPES, Raw, differ
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, SourceError
@@ -85,6 +85,10 @@ class FileEngine(StreamEngine):
         else:  # a dataset would decode whole row groups, and several of them ahead
             with pq.ParquetFile(file, read_dictionary=_categorical_names(self.domain)) as opened:
                 yield from opened.iter_batches(batch_size=self._rows, columns=columns)
+
+    def peek(self) -> Raw | None:
+        names = list(required_columns(self.domain))
+        return lambda: (columns_of(batch) for batch in self.scan(names))
 
     def raw_bytes(self) -> int:
         return sum(size for size, _, _ in self._pins)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.domain.encoding import Batch, Columns, as_table, chunked, columns_of, encode_records
-from frith.engines.base import LocalEngine, Task
+from frith.engines.base import LocalEngine, Raw, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError
 from frith.kernels import ColumnKernel
@@ -57,6 +57,13 @@ class MemoryEngine(LocalEngine):
                 whole = self._encoded
                 values = column.compute(Batch(whole.codes, whole.labels, self._derived))
                 self._derived = {column: values}  # an earlier one is not asked for again
+
+    def peek(self) -> Raw | None:
+        """Nothing once the raw table was let go, so ask before the first question."""
+        columns = self.__dict__.get("_columns")
+        if columns is None:
+            return None
+        return lambda: iter([(columns, len(columns(self.domain.label.name)))])
 
     @functools.cached_property
     def _encoded(self) -> Batch:

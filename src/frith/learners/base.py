@@ -21,10 +21,12 @@ from frith.domain import Categorical, Domain, class_array
 from frith.domain.draft import draft_attributes
 from frith.domain.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
+from frith.engines.check import look_at_first
 from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
 from frith.forest.origin import Origin
+from frith.learners.notices import tell
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.privacy.budget import Budget
 
@@ -48,8 +50,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def learn(self, curator: CuratorLike) -> Forest:
         """The paper's algorithm: ask the curator, return a forest of what it released."""
 
-    def fit(self, X: Any, y: Any = None, **not_offered: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, notices: bool = True, **not_offered: Any) -> Self:
         """Learn a forest within `epsilon` and `delta`.
+
+        Afterwards it looks at the first records and writes to stderr what is probably a mistake in
+        the domain (`frith.learners.notices`): for the holder of the records alone.
 
         Parameters
         ----------
@@ -59,11 +64,17 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             have one cell for each attribute is a record of missing values.
         y : array-like or None, default=None
             The labels; None if the table has the domain's label column.
+        notices : bool, default=True
+            Whether to tell the holder of the records what looks wrong.
         """
         _refuse(not_offered)
         budget = self._budget()
-        curator = self._open_curator(self._open(X, y), budget, "fit")
+        engine = self._open(X, y)
+        raw = engine.peek() if notices else None
+        curator = self._open_curator(engine, budget, "fit")
         self._keep(self.learn(curator), curator)
+        if raw is not None:
+            tell(lambda: look_at_first(raw, engine.domain).notices)
         return self
 
     @classmethod
