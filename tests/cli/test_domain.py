@@ -39,6 +39,18 @@ def test_a_draft_can_be_json(run, desk):
     assert Domain.load(path).learned
 
 
+def test_what_is_left_out_is_said_and_written_with_the_hints(run, desk):
+    table = pd.read_csv(desk / "table.csv").assign(name=[f"Jo {i}" for i in range(400)])
+    table.to_csv(desk / "named.csv", index=False)
+    result = run("domain", "draft", desk / "named.csv", "--label", "good", "--leave-out", "who")
+    assert Domain.from_toml(result.stdout).names == ("color", "round", "size")
+    assert "# Left out: 'who', as asked." in result.stdout
+    assert "# Left out: 'name', looks like an identifier" in result.stdout
+    assert "# bounds are from the data" in result.stdout
+    assert "left out: 'name'" in result.stderr
+    assert "Jo 1" not in result.output
+
+
 def test_a_reviewed_domain_is_not_overwritten_by_accident(run, desk):
     args = ("domain", "draft", desk / "table.csv", "--label", "good", "-o", desk / "domain.toml")
     before = (desk / "domain.toml").read_text()

@@ -22,12 +22,18 @@ def draft(
         str | None,
         typer.Option(help="The column that names the protected person.", metavar="COLUMN"),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be given often.", metavar="NAME"),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write TOML (.json for JSON).")
     ] = None,
     force: Force = False,
 ) -> None:
     """Draft a domain from a table, for its curator to review.
+
+    Leaves out columns that look like identifiers, or whose type a domain cannot describe, and says so.
 
     The draft holds exact facts about people: it is private until every value in it has been
     reviewed and is public knowledge.
@@ -37,12 +43,14 @@ def draft(
     if output is not None:
         check_output(output, table)
         check_new(output, force, "may be reviewed already")
-    domain = draft_of_files(table, label, person)
+    made = draft_of_files(table, label, person, leave_out or ())
     if output is None:
-        typer.echo(draft_text(domain), nl=False)
+        typer.echo(draft_text(made), nl=False)
     elif output.suffix == ".json":
-        domain.save(output)
+        made.domain.save(output)
     else:
-        output.write_text(draft_text(domain), encoding="utf-8")
+        output.write_text(draft_text(made), encoding="utf-8")
     where = "" if output is None else f"{output} written. "
+    for name, why in made.left_out.items():
+        say_note(f"left out: {name!r}, {why}")
     say_note(where + " ".join(REVIEW))

@@ -224,7 +224,9 @@ def _records(report: Report) -> Iterator[str]:
 
 def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
     name, present = attribute.name, rows - finding.missing
-    if present and finding.outside == present:
+    if attribute.size == 1 and finding.role == "attribute":
+        yield f"{name!r} declares a single value, so nothing can be learned from it"
+    elif present and finding.outside == present:
         yield _nothing_inside(finding, attribute)
     elif finding.outside + finding.clamped > OFTEN * rows:
         yield f"over {OFTEN:.0%} of {name!r} lie outside what is declared: {finding.treated}"

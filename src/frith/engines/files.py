@@ -161,9 +161,10 @@ def _types(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> dic
 
 
 def _check_readable(files: Sequence[Mapping[str, pa.DataType]]) -> None:
-    for name, kind in (pair for types in files for pair in types.items()):
-        if not is_readable(kind):
-            raise DataError(unreadable(name, kind))
+    kinds = dict.fromkeys(pair for types in files for pair in types.items())
+    problems = [unreadable(name, kind) for name, kind in kinds if not is_readable(kind)]
+    if problems:
+        raise DataError("; ".join(problems))
 
 
 def _spelled(kinds: Sequence[pa.DataType]) -> str:

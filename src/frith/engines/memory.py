@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.domain.encoding import Batch, Columns, as_table, chunked, columns_of, encode_records
+from frith.domain.encoding import (
+    Batch,
+    Columns,
+    as_table,
+    check_columns,
+    chunked,
+    columns_of,
+    encode_records,
+)
 from frith.engines.base import LocalEngine, Raw, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError
@@ -100,8 +108,7 @@ def _check_columns(table: Any, y: Any, domain: Domain) -> None:
     """Check names and types, which are public, without reading a row."""
     nothing = table.iloc[:0] if hasattr(table, "iloc") else table[:0]
     columns = _with_labels(nothing, None if y is None else [], domain)
-    for name in required_columns(domain):
-        columns(name)
+    check_columns(columns, required_columns(domain))
 
 
 def _flat(y: Any) -> Any:
