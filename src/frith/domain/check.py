@@ -25,6 +25,9 @@ OFTEN = 0.05
 FAR_OFF = 0.2
 """How far the declared number of records may be off, as a share of it."""
 
+MANY = 50
+"""More labels than this are told: whole numbers may have been meant as numbers."""
+
 SMALL = 20
 """Of fewer records, a column with a value for almost each is no sign of an identifier."""
 
@@ -232,7 +235,9 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
         yield f"over {OFTEN:.0%} of {name!r} lie outside what is declared: {finding.treated}"
     if finding.missing > OFTEN * rows and not finding.missing_is_declared:
         yield f"over {OFTEN:.0%} of {name!r} are missing: {finding.missing_treated}"
-    if isinstance(attribute, Categorical) and rows >= SMALL and attribute.size > rows / 2:
+    if finding.role == "label" and attribute.size > MANY:
+        yield f"{name!r} has over {MANY} labels, each a class of its own; is it a number to predict?"
+    elif isinstance(attribute, Categorical) and rows >= SMALL and attribute.size > rows / 2:
         yield (
             f"{name!r} declares a value for almost every record: it looks like an identifier, and "
             "declared values are public"

@@ -28,6 +28,7 @@ from frith.forest import Forest
 from frith.forest.origin import Origin
 from frith.learners.notices import tell
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
+from frith.learners.surroundings import assumptions_of_callers
 from frith.privacy.budget import Budget
 
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
@@ -172,6 +173,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _keep(self, forest: Forest, curator: CuratorLike) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
+        for assumption in assumptions_of_callers():
+            guarantee = guarantee.assuming(assumption)
         name, given = type(self).__name__, self.get_params(deep=False)
         origin = Origin.of(name, given, curator.receipt, forest.origin)
         self._adopt(replace(forest, guarantee=guarantee, origin=origin), curator.receipt)
@@ -196,6 +199,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError("the open table has another domain than this learner; use one")
             self._name_columns(X.domain)
             return X
+        if type(X).__name__ == "LazyFrame":
+            raise TypeError("a LazyFrame holds no records yet; pass X.collect()")
         if isinstance(X, str | Path) or is_frame(X):
             raise TypeError(
                 "to train on files or Spark, open them: fit(frith.open_table(X, domain))"
@@ -215,7 +220,12 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _declared_domain(self) -> Domain | None:
         if self.domain is None or isinstance(self.domain, Domain):
             return self.domain
-        return Domain.load(self.domain)
+        if isinstance(self.domain, str | Path):
+            return Domain.load(self.domain)
+        raise TypeError(
+            f"domain is a Domain or the name of its file, not {self.domain!r}; write epsilon=... for the "
+            "budget"
+        )
 
     def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
         """Names and counts only: once there is a domain, no value of a record raises."""
@@ -248,9 +258,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             X = pd.DataFrame(cells, columns=[f"x{j}" for j in range(X.shape[1])])
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        check_classification_targets(y)
         if pd.isna(y).any():
             raise ValueError("Input y contains NaN; drop those records, or declare a domain")
+        if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
+            raise ValueError("y mixes texts and numbers; make all labels one of the two")
+        check_classification_targets(y)
         warnings.warn(
             "no domain was given, so it is learned from the data: values, bounds and labels are "
             "not private; pass domain=, see `frith domain draft`",
