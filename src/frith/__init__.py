@@ -85,11 +85,16 @@ __all__ = [
 ]
 
 
+_ROOMS = ("audit", "datasets", "parties")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"frith.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'frith' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *_HOMES, *_ROOMS})

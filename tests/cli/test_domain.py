@@ -76,6 +76,28 @@ def test_dates_in_csv_stay_text_and_empty_cells_are_missing(run, tmp_path):
     assert domain.attributes[1].missing is not None
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"sex;good\nm;yes\n", "no comma but ';'"),
+        (b"sex\tgood\nm\tyes\n", "no comma but"),
+        ("sex,good\nm,yes\n".encode("utf-16"), "looks like UTF-16"),
+        ("sex,good\nm\xe4nnlich,yes\n".encode("latin-1"), "iconv -f latin1"),
+    ],
+)
+def test_a_file_of_another_encoding_or_separator_gets_a_hint(run, tmp_path, content, said):
+    (tmp_path / "odd.csv").write_bytes(content)
+    result = run("domain", "draft", tmp_path / "odd.csv", "--label", "good", code=2)
+    assert said in result.stderr
+
+
+def test_training_on_another_separator_gets_the_same_hint(run, desk):
+    text = (desk / "table.csv").read_text().replace(",", ";")
+    (desk / "table.csv").write_text(text)
+    args = ("--domain", desk / "domain.toml", "--epsilon", 1, "-o", desk / "f.json")
+    assert "no comma but ';'" in run("train", desk / "table.csv", *args, code=2).stderr
+
+
 def test_a_draft_puts_no_cell_of_its_table_outside(run, tmp_path):
     table = pd.DataFrame({
         "whole": [1, 2, None, 4], "flag": [True, False, False, True],

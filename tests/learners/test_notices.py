@@ -52,6 +52,7 @@ def domain_with(attribute=None, label=None, **kwargs):
         (domain_with(Numeric("color", 0, 1)), "no cell of it is one"),
         (domain_with(Categorical("color", ("red", "green"))), "over 5% of 'color' lie outside"),
         (domain_with(Numeric("size", 0, 5)), "clamped to 0 .. 5"),
+        (domain_with(label=Categorical("good", tuple(range(200)))), "a number to predict?"),
         (small_domain(records=10), "far more records than records = 10"),
         (small_domain(records=2_250), "far fewer records than records = 2,250"),
         (

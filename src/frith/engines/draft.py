@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import tomli_w
 
 from frith.domain.draft import Draft, draft_domain
 from frith.domain.encoding import is_readable
-from frith.engines.csv import read_csv
+from frith.engines.csv import csv_names, header_hint, read_csv
 from frith.engines.files import list_files
+from frith.errors import DataError
 
 REVIEW = (
     "Drafted from the records: its values and bounds are exact facts about people.",
@@ -25,7 +27,11 @@ def draft_of_files(
     path: str | Path, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
     """A first draft, marked as learned from the records; the caller must show `REVIEW`."""
-    return draft_domain(read_table(path), label, person, leave_out)
+    table = read_table(path)
+    hint = header_hint(table.column_names)
+    if hint and label not in table.column_names:
+        raise DataError(f"{path} has no label column {label!r}{hint}")
+    return draft_domain(table, label, person, leave_out)
 
 
 def draft_text(draft: Draft) -> str:
@@ -58,11 +64,26 @@ def _read_csv(file: str) -> pa.Table:
 
     Rows with a wrong number of cells are skipped, as in training.
     """
+    if not header_hint(csv_names(file)):
+        _check_utf8(file)
     table = read_csv(file, {})
     dates = {field.name: pa.string() for field in table.schema if not is_readable(field.type)}
     if dates:
         table = read_csv(file, dates)
     return pa.table([_empty_is_missing(c) for c in table.columns], names=table.column_names)
+
+
+def _check_utf8(file: str) -> None:
+    """Training reads a byte that is not UTF-8 as the text \\xNN, which nobody wants to declare."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(file, "rb") as opened:
+        try:
+            while block := opened.read(2**20):
+                decoder.decode(block)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{file} is not UTF-8; save it so, or if it is Latin-1: iconv -f latin1 -t utf-8"
+            ) from None
 
 
 def _empty_is_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -155,7 +155,8 @@ def _types(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> dic
     for name in required_columns(domain):
         places = schema.get_all_field_indices(name)  # by bytes: other names may be no text
         if not places:
-            raise DataError(f"{file} has no column {name!r}, which the domain declares")
+            hint = csv.header_hint(schema.names) if kind == "csv" else ""
+            raise DataError(f"{file} has no column {name!r}, which the domain declares{hint}")
         found[name] = schema.field(places[0]).type
     return found
 
