@@ -150,6 +150,8 @@ def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
 def _why_not(column: _Column) -> str | None:
     """Why a column should not be in a domain; None if it may be."""
     kind = column.cells.type
+    if len(column.cells) == column.cells.null_count > 0:
+        return "holds no value"
     if pa.types.is_integer(kind):
         numbers = column.cells.drop_null().unique().to_numpy()
         if len(numbers) < max(SMALL, len(column.cells) - column.cells.null_count):
