@@ -1,5 +1,6 @@
 """`frith.check`: the same report for every way to hold a table."""
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -20,6 +21,8 @@ def test_every_source_has_the_same_report(tmp_path, domain):
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
     domain.save(tmp_path / "domain.toml")
+    with duckdb.connect(str(tmp_path / "t.db")) as database:
+        database.execute(f"CREATE TABLE t AS SELECT * FROM '{tmp_path / 't.parquet'}'")
     expected = frith.check(table, domain).to_json()
     assert expected["rows"] == 200
     assert expected["columns"][0]["outside"] == (table["color"] == "blue").sum()
@@ -29,6 +32,7 @@ def test_every_source_has_the_same_report(tmp_path, domain):
         frith.check(tmp_path / "t.csv", tmp_path / "domain.toml"),
         frith.check(str(tmp_path / "t.parquet"), domain),
         frith.check(open_table(tmp_path / "t.csv", domain), domain),
+        frith.check(f"duckdb:///{tmp_path / 't.db'}?table=t", domain),
     ]
     for report in others:
         assert report.to_json() == expected

@@ -395,4 +395,4 @@ def test_a_domain_learned_by_fit_holds_no_identifiers(capsys):
         table.drop(columns="good"), table["good"]
     )
     assert "Jo 17" not in json.dumps(fitted.forest_.to_json())
-    assert "'name' declares a single value" in capsys.readouterr().err
+    assert "'name' has a single declared value" in capsys.readouterr().err

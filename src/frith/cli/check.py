@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from frith.cli.console import out, print_json, say, say_note
-from frith.cli.options import AsJson, DomainFile, TableFiles
+from frith.cli.options import AnyTable, AsJson, DomainFile
 
 if TYPE_CHECKING:
     from frith.domain.check import Finding, Report
@@ -16,7 +16,7 @@ _SHOWN = 40  # characters of an example
 
 
 def check(
-    table: TableFiles,
+    table: AnyTable,
     domain: DomainFile,
     json: AsJson = False,
 ) -> None:

@@ -228,7 +228,10 @@ def _records(report: Report) -> Iterator[str]:
 def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
     name, present = attribute.name, rows - finding.missing
     if attribute.size == 1 and finding.role == "attribute":
-        yield f"{name!r} declares a single value, so nothing can be learned from it"
+        yield (
+            f"{name!r} has a single declared value, so nothing can be learned from it (a domain that "
+            "fit learns holds no value of identifiers)"
+        )
     elif present and finding.outside == present:
         yield _nothing_inside(finding, attribute)
     elif finding.outside + finding.clamped > OFTEN * rows:

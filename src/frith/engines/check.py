@@ -10,12 +10,11 @@ import pyarrow as pa
 from frith.domain import Domain
 from frith.domain.check import Report, add_columns, empty_report
 from frith.domain.encoding import Columns, columns_of
-from frith.engines import Engine, open_table
+from frith.engines import Engine, FileEngine, open_table
 from frith.engines.base import Raw
 from frith.engines.batches import read_batches
 from frith.engines.memory import required_columns
 from frith.engines.stream import StreamEngine
-from frith.engines.urls import is_url
 from frith.errors import DataError
 
 FIRST_ROWS = 100_000
@@ -47,7 +46,7 @@ def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
     domain = domain if isinstance(domain, Domain) else Domain.load(domain)
     engine = open_table(table, domain, y)  # names and types are held to what training asks of them
     report = empty_report(domain)
-    if isinstance(table, str | Path) and not is_url(str(table)):
+    if isinstance(engine, FileEngine) and isinstance(table, str | Path):
         names = required_columns(domain)
         for batch in read_batches(table, names, bad_row=report.count_malformed):
             add_columns(report, *columns_of(batch))
