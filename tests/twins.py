@@ -91,11 +91,11 @@ def code_of(cell, attribute, outside=None, missing=None):
     if text in codes:
         return codes[text]
     declared = attribute.values[0]
-    if isinstance(declared, bool) and text in TRUE + FALSE:
-        return codes.get("true" if text in TRUE else "false", outside)
-    if isinstance(declared, int | float) and not isinstance(declared, bool):
-        return codes.get(text_of(number_of(text)), outside)
-    return outside
+    if isinstance(declared, bool | str):
+        forms = TRUE if text in TRUE else FALSE if text in FALSE else ()
+        meant = [codes[form] for form in forms if form in codes]
+        return meant[0] if len(meant) == 1 else outside
+    return codes.get(text_of(number_of(text)), outside)
 
 
 def _cell_of_grid(x, attribute):

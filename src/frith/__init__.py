@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from frith.domain import Categorical, Domain, Numeric, Person
     from frith.domain.draft import learn_domain
     from frith.engines import open_table
+    from frith.engines.check import check
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
     from frith.forest import Forest
     from frith.learners import (
@@ -52,6 +53,7 @@ _HOMES = {
     "RandomDecisionForestClassifier": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
+    "check": "frith.engines.check",
     "connect": "frith.client",
     "learn_domain": "frith.domain.draft",
     "open_table": "frith.engines",
@@ -76,17 +78,23 @@ __all__ = [
     "RandomDecisionForestClassifier",
     "RemoteError",
     "SignalForestClassifier",
+    "check",
     "connect",
     "learn_domain",
     "open_table",
 ]
 
 
+_ROOMS = ("audit", "datasets", "parties")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"frith.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'frith' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *_HOMES, *_ROOMS})

@@ -30,6 +30,32 @@ def test_version_is_printed(run):
     assert run("--version").stdout == f"frith {frith.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("args", "package", "extra"),
+    [
+        (("serve", "--demo"), "fastapi", "server"),
+        (("serve", "--demo"), "cryptography", "server"),
+        (("keys", "new", "key.json", "--party", "ada"), "cryptography", "client"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(tmp_path, args, package, extra):
+    """As on a core install, in a process where the package cannot be imported."""
+    code = f"import sys; sys.modules[{package!r}] = None; from frith.cli import main; main()"
+    command = [sys.executable, "-c", code, *args]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"pip install 'frith[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_rooms_are_reached_from_a_bare_import():
+    code = (
+        "import frith; print(frith.datasets.__name__, frith.parties.__name__, frith.audit.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["frith.datasets", "frith.parties", "frith.audit"]
+
+
 def test_no_arguments_show_the_help():
     result = CliRunner().invoke(app, [])
     for command in ("demo", "domain", "check", "train", "predict", "show", "ledger"):

@@ -118,7 +118,7 @@ def test_a_missing_column_is_an_error(run, desk):
 def test_a_column_of_millions_of_strangers_is_tallied_within_bounds():
     from frith.domain.check import _TALLIED, Finding
 
-    finding = Finding("name", "attribute", "")
+    finding = Finding("name", "attribute", "", "")
     for start in range(0, 10 * _TALLIED, _TALLIED):
         finding.add_values(range(start, start + _TALLIED))
     assert finding.outside == 10 * _TALLIED

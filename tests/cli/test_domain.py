@@ -39,6 +39,18 @@ def test_a_draft_can_be_json(run, desk):
     assert Domain.load(path).learned
 
 
+def test_what_is_left_out_is_said_and_written_with_the_hints(run, desk):
+    table = pd.read_csv(desk / "table.csv").assign(name=[f"Jo {i}" for i in range(400)])
+    table.to_csv(desk / "named.csv", index=False)
+    result = run("domain", "draft", desk / "named.csv", "--label", "good", "--leave-out", "who")
+    assert Domain.from_toml(result.stdout).names == ("color", "round", "size")
+    assert "# Left out: 'who', as asked." in result.stdout
+    assert "# Left out: 'name', looks like an identifier" in result.stdout
+    assert "# bounds are from the data" in result.stdout
+    assert "left out: 'name'" in result.stderr
+    assert "Jo 1" not in result.output
+
+
 def test_a_reviewed_domain_is_not_overwritten_by_accident(run, desk):
     args = ("domain", "draft", desk / "table.csv", "--label", "good", "-o", desk / "domain.toml")
     before = (desk / "domain.toml").read_text()
@@ -62,6 +74,28 @@ def test_dates_in_csv_stay_text_and_empty_cells_are_missing(run, tmp_path):
     domain = Domain.from_toml(run("domain", "draft", path, "--label", "good").stdout)
     assert domain.attributes[0].values == ("2024-01-01", "2024-01-02")
     assert domain.attributes[1].missing is not None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"sex;good\nm;yes\n", "no comma but ';'"),
+        (b"sex\tgood\nm\tyes\n", "no comma but"),
+        ("sex,good\nm,yes\n".encode("utf-16"), "looks like UTF-16"),
+        ("sex,good\nm\xe4nnlich,yes\n".encode("latin-1"), "iconv -f latin1"),
+    ],
+)
+def test_a_file_of_another_encoding_or_separator_gets_a_hint(run, tmp_path, content, said):
+    (tmp_path / "odd.csv").write_bytes(content)
+    result = run("domain", "draft", tmp_path / "odd.csv", "--label", "good", code=2)
+    assert said in result.stderr
+
+
+def test_training_on_another_separator_gets_the_same_hint(run, desk):
+    text = (desk / "table.csv").read_text().replace(",", ";")
+    (desk / "table.csv").write_text(text)
+    args = ("--domain", desk / "domain.toml", "--epsilon", 1, "-o", desk / "f.json")
+    assert "no comma but ';'" in run("train", desk / "table.csv", *args, code=2).stderr
 
 
 def test_a_draft_puts_no_cell_of_its_table_outside(run, tmp_path):

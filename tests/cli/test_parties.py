@@ -29,7 +29,7 @@ def make(run, desk, name, *more, code=0):
 
 def release(run, desk, party, *more, epsilon="0.5", code=0):
     return run("release", desk / "structure.json", desk / f"{party}.parquet", "--party", party,
-               "--epsilon", epsilon, "-o", desk / f"{party}.json", *more, code=code)  # fmt: skip
+               "--epsilon", epsilon, "--force", "-o", desk / f"{party}.json", *more, code=code)  # fmt: skip
 
 
 def merge(run, desk, *more, parties=PARTIES, code=0):

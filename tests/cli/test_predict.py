@@ -58,7 +58,7 @@ def test_no_records_give_a_header(run, desk, forest):
 
 
 def test_many_batches_stay_in_order(run, desk, forest, monkeypatch):
-    monkeypatch.setattr("frith.cli.files.ROWS", 7)
+    monkeypatch.setattr("frith.engines.batches.ROWS", 7)
     lines = run("predict", forest, desk / "table.parquet").stdout.splitlines()
     assert lines[1:] == list(expected(forest, desk))
 

@@ -1,6 +1,10 @@
 """`frith train`."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
 
@@ -10,7 +14,7 @@ from tests.tables import person_domain
 
 def train(run, desk, *more, table="table.parquet", code=0):
     return run("train", desk / table, "--domain", desk / "domain.toml", "-o", desk / "forest.json",
-               "--learner", "random-decision", *more, code=code)  # fmt: skip
+               "--force", "--learner", "random-decision", *more, code=code)  # fmt: skip
 
 
 @pytest.mark.parametrize("table", ["table.parquet", "table.feather", "table.csv"])
@@ -51,6 +55,41 @@ def test_nothing_said_depends_on_the_records(run, desk):
     (desk / "table.csv").write_text("color,round,size,good\n" + "secret,,nan,?\n" * 3)
     other = train(run, desk, "--epsilon", 1, "--seed", 0, table="table.csv")
     assert (other.stdout, other.stderr) == (first.stdout, first.stderr)
+
+
+def test_a_paid_forest_is_not_overwritten_by_accident(run, desk):
+    Ledger.create(desk / "ledger", epsilon=1)
+    (desk / "paid.json").write_text("paid for")
+    args = ("train", desk / "table.csv", "--domain", desk / "domain.toml", "--epsilon", 1,
+            "--ledger", desk / "ledger", "-o", desk / "paid.json")  # fmt: skip
+    assert "--force" in run(*args, code=2).stderr
+    assert (desk / "paid.json").read_text() == "paid for"
+    assert Ledger(desk / "ledger").spent == 0
+    run(*args, "--force")
+    assert Ledger(desk / "ledger").spent == 1
+
+
+def test_a_terminal_is_told_what_looks_wrong_and_a_pipe_is_not(desk):
+    """The same command twice: somebody reads the terminal, and anybody may read what a pipe keeps."""
+    domain = (desk / "domain.toml").read_text().replace('"yes"', '"YES"').replace('"no"', '"NO"')
+    (desk / "domain.toml").write_text(domain)
+    command = [sys.executable, "-m", "frith", "train", "table.csv", "--domain", "domain.toml",
+               "--epsilon", "1", "--force", "--learner", "random-decision", "-o", "f.json"]  # fmt: skip
+    ours, theirs = pty.openpty()
+    subprocess.run(command, cwd=desk, stderr=theirs, stdout=subprocess.DEVNULL, check=True)
+    os.close(theirs)
+    seen = b"".join(iter(lambda: _read(ours), b"")).decode()
+    assert "none was counted" in " ".join(seen.split())
+    piped = subprocess.run(command, cwd=desk, capture_output=True, text=True, check=True)
+    assert "counted" not in piped.stderr + piped.stdout
+    assert "counted" not in (desk / "f.json").read_text()
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # Linux says so at the end of a terminal
+        return b""
 
 
 def test_a_ledger_is_charged_and_the_receipt_shown(run, desk):

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from frith.domain import MAX_VALUES, Categorical, Domain, Numeric, Person
-from frith.domain.draft import MISSING, draft_attributes, draft_domain, draft_values
+from frith.domain.draft import MISSING, OTHER, draft_attributes, draft_domain, draft_values
 from frith.domain.encoding import columns_of, encode_column, encode_label
 from frith.errors import DataError, DomainError
 from tests import twins
@@ -126,9 +126,81 @@ def test_a_label_without_a_value_is_refused_by_name():
 
 
 def test_too_many_values_are_refused_by_name():
-    column = pa.array([str(i) for i in range(MAX_VALUES + 1)])
-    with pytest.raises(DomainError, match="'a' has 65,536 values"):
-        draft(column)
+    column = pa.chunked_array([pa.array([str(i) for i in range(MAX_VALUES + 1)])])
+    with pytest.raises(DomainError, match="'class' has 65,536 values"):
+        draft_values(column, "class")
+
+
+# -- what a draft leaves out -----------------------------------------------------------------------
+
+
+def messy(n=300):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({
+        "PassengerId": np.arange(n) + 1, "Name": [f"Doe, Jo {i}" for i in range(n)],
+        "town": rng.choice(["Bree", "Dale"], n), "born": pd.date_range("1990-01-01", periods=n),
+        "ticket": ["A1", *["odd"] * (n - 41), *[f"rare{i // 4}" for i in range(40)]],
+        "Fare": np.where(np.arange(n) == 7, 1e12, rng.uniform(0.43, 17.83, n)),
+        "income": rng.lognormal(3, 2.5, n), "alone": pd.array([True, False, None] * (n // 3), "boolean"),
+        "survived": rng.choice([0, 1], n),
+    })  # fmt: skip
+
+
+def test_identifiers_and_what_no_domain_describes_are_left_out_with_the_reason():
+    drafted = draft_domain(messy(), "survived", leave_out=["town"])
+    assert drafted.domain.names == ("ticket", "Fare", "income", "alone")
+    assert drafted.left_out["town"] == "as asked"
+    assert "no two records share" in drafted.left_out["PassengerId"]
+    assert "most values occur once" in drafted.left_out["Name"]
+    assert "days since" in drafted.left_out["born"]
+    assert "Doe" not in str(drafted)
+    with pytest.raises(DataError, match="no left-out column 'nose'"):
+        draft_domain(messy(), "survived", leave_out=["nose"])
+
+
+def test_numbers_that_only_look_like_identifiers_are_kept():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"pay": rng.permutation(10_000)[:300], "few": range(300), "y": "a"})
+    assert draft_domain(frame[:19], "y").domain.names == ("pay", "few")
+    assert draft_domain(frame, "y").domain.names == ("pay",)
+    named = frame.assign(size=1.5).rename(columns={"pay": "pay_id"})
+    assert [*draft_domain(named, "y").left_out] == ["pay_id", "few"]
+
+
+def test_rare_texts_are_grouped_in_order():
+    ticket = draft_domain(messy(), "survived").domain.attributes[1]
+    assert ticket == Categorical("ticket", ("odd", OTHER), other=OTHER)
+
+
+def test_bounds_are_round_outliers_clamped_and_a_log_scale_proposed():
+    drafted = draft_domain(messy(), "survived")
+    fare, income = (a for a in drafted.domain.attributes if isinstance(a, Numeric))
+    assert (fare.low, fare.high, fare.scale) == (0.0, 18.0, "linear")
+    assert "far outside" in drafted.hints["Fare"][0]
+    assert (income.low, income.scale) == (0.0, "log")
+    assert "log scale" in drafted.hints["income"][0]
+    assert all("from the data" in drafted.hints[a.name][-1] for a in (fare, income))
+
+
+@pytest.mark.parametrize(
+    "values", [("True", "False", "unknown"), ("true", "false", "unknown"), (True, False)]
+)
+def test_booleans_mean_the_same_in_every_format(values):
+    label = Categorical("a", values)
+    for cells in ([True, False], ["True", "False"], ["TRUE", "FALSE"], ["true", "false"]):
+        for column in (pa.array(cells), pa.array(cells).dictionary_encode()):
+            assert encode_label(pa.chunked_array([column]), label).tolist() == [0, 1]
+    told_apart = Categorical("a", ("true", "True", "no"))
+    assert encode_label(pa.chunked_array([["True", "TRUE"]]), told_apart).tolist() == [1, -1]
+
+
+def test_missing_booleans_are_drafted_as_missing():
+    expected = Categorical("a", ("false", "true", MISSING), other=MISSING, missing=MISSING)
+    column = pa.chunked_array([[True, None, False]])
+    assert draft(column) == expected
+    out = np.empty(3, dtype=np.uint16)
+    encode_column(column, expected, out)
+    assert out.tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("kind", UNREADABLE, ids=str)
@@ -155,7 +227,7 @@ def test_a_whole_table_is_drafted():
         learned=True,
     )
     for table in (frame, pa.Table.from_pandas(frame)):
-        assert draft_domain(table, "y", "who") == expected
+        assert draft_domain(table, "y", "who").domain == expected
         labels = encode_label(columns_of(table)[0]("y"), expected.label)
         assert labels.tolist() == [0, 1]
 

@@ -349,3 +349,50 @@ def test_rows_and_labels_of_different_numbers_are_refused_without_a_number(ledge
             model(ledger).fit(rows, labels)
         assert not any(c.isdigit() for c in str(caught.value))
     assert ledger.spent == 0
+
+
+# -- what people get wrong in the first hour -------------------------------------------------------
+
+
+def test_an_epsilon_in_the_place_of_the_domain_is_told():
+    table = small_table()
+    with pytest.raises(TypeError, match="not 1.0; write epsilon"):
+        RandomDecisionForestClassifier(1.0).fit(table[ATTRIBUTES], table["good"])
+
+
+def test_a_lazy_frame_is_told_to_collect():
+    class LazyFrame: ...
+
+    with pytest.raises(TypeError, match="collect"):
+        RandomDecisionForestClassifier(small_domain()).fit(LazyFrame())
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"), [(np.nan, "contains NaN"), (3, "mixes texts and numbers")]
+)
+def test_object_labels_of_several_kinds_are_told(odd, said):
+    table = small_table(10)
+    labels = np.array([odd, *table["good"][1:]], dtype=object)
+    with pytest.raises(ValueError, match=said):
+        RandomDecisionForestClassifier().fit(table[ATTRIBUTES], labels)
+
+
+def test_every_column_that_cannot_be_read_is_named_at_once(ledger, tmp_path):
+    table = small_table()
+    table["size"] = table["color"] = np.arange(len(table)).astype("datetime64[s]")
+    with pytest.raises(DataError, match="'color'.*'size'"):
+        model(ledger).fit(table[ATTRIBUTES], table["good"])
+    table.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="'color'.*'size'"):
+        open_table(tmp_path / "t.parquet", small_domain())
+    assert ledger.spent == 0
+
+
+@pytest.mark.filterwarnings("ignore::frith.PrivacyLeakWarning")
+def test_a_domain_learned_by_fit_holds_no_identifiers(capsys):
+    table = small_table(3_000).assign(name=[f"Jo {i}" for i in range(3_000)])
+    fitted = RandomDecisionForestClassifier(max_depth=2).fit(
+        table.drop(columns="good"), table["good"]
+    )
+    assert "Jo 17" not in json.dumps(fitted.forest_.to_json())
+    assert "'name' has a single declared value" in capsys.readouterr().err

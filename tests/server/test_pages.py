@@ -569,7 +569,7 @@ def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     assert "people" not in analyst.get("/").text
     curator.post("/curate/tables/people/grants", member=ANALYST, columns=["age"], epsilon="0.5")
     text = analyst.get("/tables/people").text
-    assert "17 to 41" in text
+    assert "15 to 45" in text
     assert "epsilon 0.5" in analyst.get("/").text
     assert ">gini<" in text
     assert ">id3<" not in text

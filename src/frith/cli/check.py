@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from frith.cli.console import out, print_json, say, say_note
-from frith.cli.files import read_batches
-from frith.cli.options import AsJson, DomainFile, TableFiles
+from frith.cli.options import AnyTable, AsJson, DomainFile
 
 if TYPE_CHECKING:
-    from frith.domain import Domain
     from frith.domain.check import Finding, Report
 
 _SHOWN = 40  # characters of an example
 
 
 def check(
-    table: TableFiles,
+    table: AnyTable,
     domain: DomainFile,
     json: AsJson = False,
 ) -> None:
@@ -28,27 +25,15 @@ def check(
     For the curator's desk alone: the counts and examples are exact facts about people. Exits with
     0 if nothing lies outside, 1 if something does, 2 on errors.
     """
-    from frith.domain import Domain
+    from frith.engines.check import check
 
-    report = _look(table, Domain.load(domain))
+    report = check(table, domain)
     if json:
         print_json(report.to_json())
     else:
         _show(report)
     say_note("this report holds exact facts about people; it is for the curator alone.")
     raise typer.Exit(1 if report.is_outside else 0)
-
-
-def _look(path: Path, domain: Domain) -> Report:
-    from frith.domain.check import add_batch, empty_report
-    from frith.engines import open_table
-    from frith.engines.memory import required_columns
-
-    open_table(str(path), domain)  # names and types are held to what training asks of them
-    report = empty_report(domain)
-    for batch in read_batches(path, required_columns(domain), bad_row=report.count_malformed):
-        add_batch(report, batch, domain)
-    return report
 
 
 def _show(report: Report) -> None:
@@ -70,6 +55,8 @@ def _show(report: Report) -> None:
     for finding in seen:
         grid.add_row(*_cells(finding), style="" if finding.is_outside else "dim")
     out().print(grid)
+    for notice in report.notices:
+        say(f"note: {notice}", "yellow")
 
 
 def _cells(finding: Finding) -> list[str]:

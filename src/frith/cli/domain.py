@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from frith.cli.console import say_note
-from frith.cli.files import check_output
-from frith.cli.options import TableFiles
-from frith.errors import SourceError
+from frith.cli.files import check_new, check_output
+from frith.cli.options import Force, TableFiles
 
 app = typer.Typer(no_args_is_help=True, help="Draft the public facts about a table.")
 
@@ -23,12 +22,18 @@ def draft(
         str | None,
         typer.Option(help="The column that names the protected person.", metavar="COLUMN"),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be given often.", metavar="NAME"),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write TOML (.json for JSON).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Draft a domain from a table, for its curator to review.
+
+    Leaves out columns that look like identifiers, or whose type a domain cannot describe, and says so.
 
     The draft holds exact facts about people: it is private until every value in it has been
     reviewed and is public knowledge.
@@ -36,22 +41,16 @@ def draft(
     from frith.engines.draft import REVIEW, draft_of_files, draft_text
 
     if output is not None:
-        _check_new(output, table, force)
-    domain = draft_of_files(table, label, person)
+        check_output(output, table)
+        check_new(output, force, "may be reviewed already")
+    made = draft_of_files(table, label, person, leave_out or ())
     if output is None:
-        typer.echo(draft_text(domain), nl=False)
+        typer.echo(draft_text(made), nl=False)
     elif output.suffix == ".json":
-        domain.save(output)
+        made.domain.save(output)
     else:
-        output.write_text(draft_text(domain), encoding="utf-8")
+        output.write_text(draft_text(made), encoding="utf-8")
     where = "" if output is None else f"{output} written. "
+    for name, why in made.left_out.items():
+        say_note(f"left out: {name!r}, {why}")
     say_note(where + " ".join(REVIEW))
-
-
-def _check_new(output: Path, table: Path, force: bool) -> None:
-    """A reviewed domain is work that a new draft must not wipe out by accident."""
-    check_output(output, table)
-    if output.exists() and not force:
-        raise SourceError(
-            f"{output} exists and may be reviewed already; choose another name, or --force"
-        )

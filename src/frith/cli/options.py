@@ -34,4 +34,5 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]

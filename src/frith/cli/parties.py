@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from frith.cli.console import out, passes, print_json, quoted, say
-from frith.cli.files import check_output
-from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, LedgerFile
+from frith.cli.files import PAID, check_new, check_output
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, Force, LedgerFile
 from frith.errors import FormatError
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def release(
     output: Output,
     delta: Delta = "0",
     ledger: LedgerFile = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Count one party's records in the leaves of a structure, privately.
@@ -90,6 +91,7 @@ def release(
 
     inputs = [structure, *([] if ledger is None else [ledger])]
     check_output(output, *inputs, *([] if "://" in table else [Path(table)]))
+    check_new(output, force, PAID)
     if Budget.of(epsilon, delta).is_exact:
         raise ValueError("exact counts are not for other parties; release with a finite epsilon")
     with passes(f"release of {party}") as progress:

@@ -12,7 +12,7 @@ import typer
 
 from frith._csv import cell
 from frith.cli.console import print_json, say_note
-from frith.cli.files import check_output, read_batches
+from frith.cli.files import check_output
 from frith.cli.options import ForestFile, TableFiles
 from frith.errors import FormatError
 
@@ -68,6 +68,8 @@ class _Predictions:
     """One table of predictions a batch of records; the file's columns are checked at once."""
 
     def __init__(self, forest: Forest, path: Path, proba: bool, explain: bool):
+        from frith.engines.batches import read_batches
+
         self.forest, self.proba, self.explain = forest, proba, explain
         self._batches = read_batches(path, forest.domain.names)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from frith.cli.console import out, passes, print_json, say, say_note
-from frith.cli.files import check_output
-from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, LedgerFile
+from frith.cli.console import err, out, passes, print_json, say, say_note
+from frith.cli.files import PAID, check_new, check_output
+from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, Force, LedgerFile
 
 
 class Learner(StrEnum):
@@ -44,18 +44,21 @@ def train(
         typer.Option("--set", help="Another parameter of the learner.", metavar="NAME=VALUE"),
     ] = None,
     ledger: LedgerFile = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Train a private forest within a budget, and write it to a file.
 
     What is printed and written is covered by the guarantee, so it may be shown to anyone (with
-    `--epsilon inf` or `--set as_published=true` there is none). Exits with 3 if the ledger's budget
-    does not cover the request; nothing is charged then.
+    `--epsilon inf` or `--set as_published=true` there is none). Only on a terminal, it also tells
+    the holder of the records what looks wrong with the domain; no file or pipe gets that. Exits with
+    3 if the ledger's budget does not cover the request; nothing is charged then.
     """
     from frith.domain import Domain
 
     inputs = [domain, *([] if ledger is None else [ledger])]
     check_output(output, *inputs, *([] if "://" in table else [Path(table)]))
+    check_new(output, force, PAID)
     wanted = {
         "domain": Domain.load(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
         "max_depth": max_depth, "random_state": seed, "ledger": ledger,
@@ -103,7 +106,7 @@ def _fit(model: Any, table: str) -> None:
     engine = open_table(table, model.domain)
     with passes("training") as progress:
         model._progress = progress
-        model.fit(engine)
+        model.fit(engine, notices=err().is_terminal)  # a log would keep them
 
 
 def _warn(model: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,10 +12,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from frith.domain.domain import Attribute, Categorical, Domain, Numeric
-from frith.domain.encoding import _numbers, columns_of, encode_label, person_digests
+from frith.domain.encoding import Columns, _numbers, encode_label, person_digests
 
 EXAMPLES = 3
+_NOT_TOLD = ("tally", "lowest", "highest", "treated", "missing_treated")
+_NOT_COUNTED = "the record is not counted"
 _TALLIED = 1_000  # distinct outside values that are counted one by one in a column
+
+OFTEN = 0.05
+"""The share of a column's cells outside its domain from which on it is told."""
+
+FAR_OFF = 0.2
+"""How far the declared number of records may be off, as a share of it."""
+
+MANY = 50
+"""More labels than this are told: whole numbers may have been meant as numbers."""
+
+SMALL = 20
+"""Of fewer records, a column with a value for almost each is no sign of an identifier."""
 
 
 @dataclass
@@ -24,7 +38,8 @@ class Finding:
 
     column: str
     role: str
-    consequence: str
+    treated: str
+    missing_treated: str
     missing_is_declared: bool = False
     missing: int = 0
     outside: int = 0
@@ -32,6 +47,13 @@ class Finding:
     tally: Counter[Any] = field(default_factory=Counter)
     lowest: float | None = None
     highest: float | None = None
+
+    @property
+    def consequence(self) -> str:
+        """What training does with the cells that are counted here."""
+        if self.missing_treated == self.treated:
+            return self.treated
+        return f"{self.treated}, missing: {self.missing_treated}"
 
     @property
     def is_outside(self) -> bool:
@@ -61,17 +83,22 @@ class Finding:
             self.highest = high if self.highest is None else max(high, self.highest)
 
     def to_json(self) -> dict[str, Any]:
-        data = {k: v for k, v in asdict(self).items() if k not in ("tally", "lowest", "highest")}
-        return data | {"examples": [_plain(e) for e in self.examples]}
+        data = {k: v for k, v in asdict(self).items() if k not in _NOT_TOLD}
+        return data | {
+            "consequence": self.consequence,
+            "examples": [_plain(e) for e in self.examples],
+        }
 
 
 @dataclass
 class Report:
-    """The findings of a whole table."""
+    """The findings of a table, or of its first rows."""
 
+    domain: Domain
     findings: list[Finding]
     rows: int = 0
     malformed_rows: int = 0
+    is_whole: bool = True
 
     @property
     def is_outside(self) -> bool:
@@ -82,26 +109,45 @@ class Report:
         self.malformed_rows += 1
         return "skip"
 
+    @property
+    def notices(self) -> list[str]:
+        """A sentence for each thing that is probably a mistake in the domain.
+
+        They quote no value and no count, since saved output is a publication, but they follow from
+        exact counts: for the holder of the records alone.
+        """
+        return _notices(self)
+
+    def __str__(self) -> str:
+        """What is outside, a line a column, and the notices."""
+        lines = [f"{self.rows:,} records; this report is private"]
+        for f in self.findings:
+            if f.is_outside:
+                counts = f"{f.missing:,} missing, {f.outside:,} outside, {f.clamped:,} clamped"
+                lines.append(f"{f.column!r} ({f.role}): {counts}; {f.consequence}")
+        return "\n".join([*lines, *(f"note: {notice}" for notice in self.notices)])
+
     def to_json(self) -> dict[str, Any]:
         return {
             "outside": self.is_outside,
             "rows": self.rows,
             "malformed_rows": self.malformed_rows,
+            "notices": self.notices,
             "columns": [f.to_json() for f in self.findings],
         }
 
 
 def empty_report(domain: Domain) -> Report:
     findings = [_finding(a) for a in domain.attributes]
-    findings.append(Finding(domain.label.name, "label", "the record is not counted"))
+    findings.append(Finding(domain.label.name, "label", _NOT_COUNTED, _NOT_COUNTED))
     if domain.person is not None:
-        findings.append(Finding(domain.person.column, "person", "the record is not counted"))
-    return Report(findings)
+        findings.append(Finding(domain.person.column, "person", _NOT_COUNTED, _NOT_COUNTED))
+    return Report(domain, findings)
 
 
-def add_batch(report: Report, batch: pa.RecordBatch, domain: Domain) -> None:
-    """Count what each declared column of the batch holds outside its domain."""
-    columns, rows = columns_of(batch)
+def add_columns(report: Report, columns: Columns, rows: int) -> None:
+    """Count what each declared column holds outside its domain."""
+    domain = report.domain
     report.rows += rows
     declared = (*domain.attributes, domain.label)
     for finding, attribute in zip(report.findings, declared, strict=False):
@@ -120,16 +166,16 @@ def _plain(example: Any) -> Any:
 
 
 def _finding(attribute: Attribute) -> Finding:
+    name = attribute.name
     if isinstance(attribute, Categorical):
-        values = attribute.values
-        consequence = f"counts as {values[attribute.outside_code]!r}"
-        if attribute.missing_code != attribute.outside_code:
-            consequence += f", missing as {values[attribute.missing_code]!r}"
-        return Finding(attribute.name, "attribute", consequence, attribute.missing is not None)
-    consequence = f"clamped to {attribute.low:g} .. {attribute.high:g}"
-    if not attribute.missing:
-        consequence += f", missing as {attribute.low:g}"
-    return Finding(attribute.name, "attribute", consequence, attribute.missing)
+        treated, missing = (
+            f"counts as {attribute.values[code]!r}"
+            for code in (attribute.outside_code, attribute.missing_code)
+        )
+        return Finding(name, "attribute", treated, missing, attribute.missing is not None)
+    missing = "has a code of its own" if attribute.missing else f"counts as {attribute.low:g}"
+    treated = f"clamped to {attribute.low:g} .. {attribute.high:g}"
+    return Finding(name, "attribute", treated, missing, attribute.missing)
 
 
 def _look_at_values(column: pa.ChunkedArray, attribute: Categorical, finding: Finding) -> None:
@@ -146,3 +192,75 @@ def _look_at_numbers(column: pa.ChunkedArray, attribute: Numeric, finding: Findi
         none = np.isnan(numbers)
         if none.any():
             finding.add_values(chunk.filter(pa.array(none)).to_pylist())
+
+
+# -- what is probably a mistake ------------------------------------------------------------------
+
+
+def _notices(report: Report) -> list[str]:
+    domain = report.domain
+    if report.rows == 0 and report.is_whole:
+        return ["the table holds no record"]
+    attributes: list[Attribute] = [*domain.attributes, domain.label]
+    found = list(_records(report))
+    for finding, attribute in zip(report.findings, attributes, strict=False):
+        found += _column(finding, attribute, report.rows)
+    if domain.person is not None and report.findings[-1].missing > OFTEN * report.rows:
+        found.append(
+            f"over {OFTEN:.0%} of the records name no person in {domain.person.column!r} and were "
+            "not counted"
+        )
+    return found
+
+
+def _records(report: Report) -> Iterator[str]:
+    declared = report.domain.records
+    if declared is None:
+        return
+    is_less = report.is_whole and report.rows < (1 - FAR_OFF) * declared
+    if is_less or report.rows > (1 + FAR_OFF) * declared:
+        yield (
+            f"the table has far {'fewer' if is_less else 'more'} records than records = {declared:,} "
+            "declares; learners choose their shape by that number"
+        )
+
+
+def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
+    name, present = attribute.name, rows - finding.missing
+    if attribute.size == 1 and finding.role == "attribute":
+        yield (
+            f"{name!r} has a single declared value, so nothing can be learned from it (a domain that "
+            "fit learns holds no value of identifiers)"
+        )
+    elif present and finding.outside == present:
+        yield _nothing_inside(finding, attribute)
+    elif finding.outside + finding.clamped > OFTEN * rows:
+        yield f"over {OFTEN:.0%} of {name!r} lie outside what is declared: {finding.treated}"
+    if finding.missing > OFTEN * rows and not finding.missing_is_declared:
+        yield f"over {OFTEN:.0%} of {name!r} are missing: {finding.missing_treated}"
+    if finding.role == "label" and attribute.size > MANY:
+        yield f"{name!r} has over {MANY} labels, each a class of its own; is it a number to predict?"
+    elif isinstance(attribute, Categorical) and rows >= SMALL and attribute.size > rows / 2:
+        yield (
+            f"{name!r} declares a value for almost every record: it looks like an identifier, and "
+            "declared values are public"
+        )
+
+
+def _nothing_inside(finding: Finding, attribute: Attribute) -> str:
+    name = attribute.name
+    if not isinstance(attribute, Categorical):
+        return (
+            f"{name!r} is declared as a number, and no cell of it is one: {finding.missing_treated}"
+        )
+    if finding.role == "label":
+        what = f"no record has one of the declared labels of {name!r}, so none was counted"
+    else:
+        what = f"no cell of {name!r} is one of its declared values: {finding.treated}"
+    declared = {_folded(v) for v in attribute.values}
+    alike = any(_folded(v) in declared for v in finding.tally)
+    return what + (" (they differ in capitals or spaces only)" if alike else "")
+
+
+def _folded(value: object) -> str:
+    return str(value).strip().casefold()

@@ -31,6 +31,7 @@ FORMAT = "frith-domain/1"
 MAX_VALUES = 65_535
 DEFAULT_CELLS = 1_024
 _LOG_DECADES = 2.0**16  # a log grid resolves magnitudes down to the largest bound / this
+_TRUTHS = (("true", "True", "TRUE"), ("false", "False", "FALSE"))
 
 Value = str | int | float | bool
 
@@ -110,10 +111,16 @@ class Categorical:
 
     @functools.cached_property
     def codes(self) -> dict[str, int]:
-        """The code of each spelling, including the capitalized booleans that some writers use."""
+        """The code of each spelling, including the capitalized booleans that some writers use.
+
+        A text such as "True" among the values stands for the boolean too: CSV files hold the one
+        and Parquet files the other. Where a list tells "true" from "True", so does this.
+        """
         codes = {spelling(v): i for i, v in enumerate(self.values)}
-        if self.kind == "boolean":
-            codes |= {form(s): i for s, i in codes.items() for form in (str.title, str.upper)}
+        for forms in _TRUTHS if self.kind != "number" else ():
+            declared = [codes[form] for form in forms if form in codes]
+            if len(declared) == 1:
+                codes |= dict.fromkeys(forms, declared[0])
         return codes
 
     @property

@@ -1,44 +1,123 @@
-"""A first draft of a domain, read from the records: for a curator to review, never for release."""
+"""A first draft of a domain, read from the records: for a curator to review, never for release.
+
+Identifiers, rare values and exact extremes are kept out of drafts. That is tidiness and no privacy: what
+a draft holds was still learned from the records.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from frith.domain.domain import MAX_VALUES, Attribute, Categorical, Domain, Numeric, Person
-from frith.domain.encoding import CELL_BYTES, Columns, _numbers, columns_of, distinct
+from frith.domain.encoding import (
+    CELL_BYTES,
+    Columns,
+    _numbers,
+    check_columns,
+    columns_of,
+    distinct,
+)
 from frith.errors import DataError, DomainError, PrivacyLeakWarning
 
 MISSING = "(missing)"
+OTHER = "(other)"
+
+RARE = 5
+"""A text that fewer records hold is grouped under `OTHER`, in a long list of a large table."""
+
+LARGE = 100
+"""Only tables of at least this many records have rare values, outliers and log scales."""
+
+LONG = 10
+"""Only columns of more values have rare ones."""
+
+SMALL = 20
+"""Of fewer records, a column without repeats is no sign of an identifier."""
+
+_is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]I[dD]$").search
 
 
-def draft_domain(table: Any, label: str, person: str | None = None) -> Domain:
-    """Text and booleans become categorical, numbers numeric with the bounds seen."""
+@dataclass(frozen=True)
+class Draft:
+    """A drafted domain, and what its curator must decide."""
+
+    domain: Domain
+    left_out: Mapping[str, str]
+    """Why, by the column."""
+    hints: Mapping[str, Sequence[str]]
+    """What to look at, by the attribute."""
+
+
+@dataclass
+class _Column:
+    """A column that is being drafted."""
+
+    name: str
+    cells: pa.ChunkedArray
+    hints: list[str] = field(default_factory=list)
+
+
+def draft_domain(
+    table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
+) -> Draft:
+    """Text and booleans become categorical, numbers numeric with rounded bounds.
+
+    Columns are left out, with the reason, that look like identifiers or cannot be described.
+    """
     columns, _ = columns_of(table)
     names = [str(n) for n in getattr(table, "column_names", table.columns)]
-    for role, name in (("label", label), ("person", person)):
+    unwanted = [leave_out] if isinstance(leave_out, str) else list(leave_out)
+    roles = [("label", label), ("person", person), *(("left-out", name) for name in unwanted)]
+    for role, name in roles:
         if name is not None and name not in names:
-            raise DataError(f"the table has no {role} column {name!r}")
-    return Domain(
-        draft_attributes(columns, [n for n in names if n not in (label, person)]),
+            raise DataError(f"the table has no {role} column {name!r}; it has {', '.join(names)}")
+    attributes, left_out, hints = [], dict.fromkeys(unwanted, "as asked"), {}
+    for name in names:
+        if name in (label, person, *unwanted):
+            continue
+        try:
+            column = _Column(name, columns(name))
+        except DataError as error:
+            left_out[name] = str(error)
+            continue
+        reason = _why_not(column)
+        if reason is not None:
+            left_out[name] = reason
+        else:
+            attributes.append(_draft_attribute(column))
+            hints[name] = tuple(column.hints)
+    if not attributes:
+        reasons = "; ".join(f"{name!r}: {why}" for name, why in left_out.items())
+        raise DataError(f"no column is left to draft an attribute from; {reasons}")
+    domain = Domain(
+        tuple(attributes),
         Categorical(label, draft_values(columns(label), label)),
         person=None if person is None else Person(person, 1),
         learned=True,
     )
+    return Draft(domain, left_out, hints)
 
 
-def learn_domain(table: Any, label: str, *, person: str | None = None) -> Domain:
+def learn_domain(
+    table: Any, label: str, *, person: str | None = None, leave_out: Iterable[str] = ()
+) -> Domain:
     """Draft a domain from the records themselves, with a `PrivacyLeakWarning`.
 
     A draft is for the curator to review: its values and bounds are exact facts about people.
-    Clear `learned` once every value is public knowledge.
+    Clear `learned` once every value is public knowledge. Columns named in `leave_out` are not in
+    it, nor are columns that look like identifiers.
     """
     warnings.warn(
         "the domain is learned from the records: its values and bounds are not private; "
@@ -46,16 +125,18 @@ def learn_domain(table: Any, label: str, *, person: str | None = None) -> Domain
         PrivacyLeakWarning,
         stacklevel=2,
     )
-    return draft_domain(table, label, person)
+    return draft_domain(table, label, person, leave_out).domain
 
 
 def draft_attributes(columns: Columns, names: Sequence[str]) -> tuple[Attribute, ...]:
-    return tuple(_draft_attribute(name, columns(name)) for name in names)
+    """One attribute for each column. An identifier keeps its place and none of its values."""
+    check_columns(columns, names)
+    return tuple(_draft_attribute(_Column(name, columns(name))) for name in names)
 
 
 def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
     """The distinct values of a column, sorted; whole floats stay numbers."""
-    found = set(_values(column, name)) - {None}
+    found = set(_tally(column, name)) - {None}
     if not found:
         raise DomainError(f"column {name!r} holds no value; declare its values or leave it out")
     if len(found) > MAX_VALUES:
@@ -66,24 +147,71 @@ def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
     return tuple(sorted(found))
 
 
-def _draft_attribute(name: str, column: pa.ChunkedArray) -> Attribute:
-    if _is_number(column.type):
-        return _draft_numeric(name, column)
-    found = set(_values(column, name))
-    if found <= {None}:
+def _why_not(column: _Column) -> str | None:
+    """Why a column should not be in a domain; None if it may be."""
+    kind = column.cells.type
+    if len(column.cells) == column.cells.null_count > 0:
+        return "holds no value"
+    if pa.types.is_integer(kind):
+        numbers = column.cells.drop_null().unique().to_numpy()
+        if len(numbers) < max(SMALL, len(column.cells) - column.cells.null_count):
+            return None
+        if _is_id(column.name) or int(numbers.max()) - int(numbers.min()) < 2 * len(numbers):
+            return "looks like an identifier: no two records share a number"
+    elif not _is_number(kind) and _names_records(_tally(column.cells, column.name)):
+        return "looks like an identifier or free text: most values occur once"
+    return None
+
+
+def _names_records(tally: Counter[Any]) -> bool:
+    """Whether a list of texts has one for almost every record, or none that several share."""
+    times = [n for value, n in tally.items() if value is not None]
+    if sum(times) >= LARGE and len(times) > LONG and max(times) < RARE:
+        return True
+    return sum(times) >= SMALL and len(times) > sum(times) / 2
+
+
+def _draft_attribute(column: _Column) -> Attribute:
+    if _is_number(column.cells.type):
+        return _draft_numeric(column)
+    name, tally = column.name, _tally(column.cells, column.name)
+    has_missing = tally.pop(None, 0) > 0
+    if not tally:
         return Categorical(name, (MISSING,), missing=MISSING)
-    values = draft_values(column, name)
-    if None in found and isinstance(values[0], str):
-        return Categorical(name, (*(v for v in values if v != MISSING), MISSING), missing=MISSING)
-    return Categorical(name, values)
+    values: list[Any] = sorted(tally)
+    if has_missing and isinstance(values[0], bool):  # a CSV file may spell a missing one as text
+        return Categorical(name, ("false", "true", MISSING), other=MISSING, missing=MISSING)
+    if not isinstance(values[0], str):
+        return Categorical(name, tuple(values))
+    values, other = _grouped(column, tally, values)
+    if has_missing:
+        values = [*(v for v in values if v != MISSING), MISSING]
+    return Categorical(name, tuple(values), other=other, missing=MISSING if has_missing else None)
 
 
-def _values(column: pa.ChunkedArray, name: str) -> Iterator[Any]:
-    """The column's values in a form that can be declared; None if one cannot be."""
+def _grouped(column: _Column, tally: Counter[Any], values: list[str]) -> tuple[list[str], Any]:
+    """The values without the rare ones, and what those count as."""
+    if _names_records(tally):
+        return [OTHER], OTHER
+    if len(values) <= LONG or tally.total() < LARGE:
+        return values, None
+    kept = [v for v in values if tally[v] >= RARE and v != OTHER]
+    if len(kept) == len(values):
+        return values, None
+    column.hints.append(f"values of fewer than {RARE} records are grouped under {OTHER!r}")
+    return [*kept, OTHER], OTHER
+
+
+def _tally(column: pa.ChunkedArray, name: str) -> Counter[Any]:
+    """How often each value occurs, in a form that can be declared; None if it cannot be."""
+    tally: Counter[Any] = Counter()
     for chunk in column.chunks:
         places, values = distinct(chunk, name)
         cells = [*values.to_pylist(), None]
-        yield from (_value(cells[place]) for place in np.unique(places))
+        places = np.minimum(places, len(cells) - 1)
+        for place, times in zip(*np.unique(places, return_counts=True), strict=True):
+            tally[_value(cells[place])] += int(times)
+    return tally
 
 
 def _value(cell: Any) -> Any:
@@ -93,17 +221,67 @@ def _value(cell: Any) -> Any:
     return cell if cell is not None and math.isfinite(cell) else None
 
 
-def _draft_numeric(name: str, column: pa.ChunkedArray) -> Numeric:
-    numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.chunks)])
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def _draft_numeric(column: _Column) -> Numeric:
+    name = column.name
+    numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.cells.chunks)])
     finite, missing = numbers[np.isfinite(numbers)], bool(np.isnan(numbers).any())
     if len(finite) == 0:
         return Numeric(name, 0.0, 1.0, missing=missing)
+    usual = _without_outliers(finite)
+    if len(usual) < len(finite):
+        column.hints.append("a few numbers lie far outside these bounds and are clamped")
+    low, high = _rounded(*_bounds(usual))
+    scale = "log" if _is_skewed(usual) else "linear"
+    if scale == "log":
+        column.hints.append("a log scale, because most numbers are small beside the largest")
+    column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
+    return Numeric(name, low, high, scale=scale, missing=missing)
+
+
+def _without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The numbers without the few that are far from all others."""
+    if len(numbers) < LARGE:
+        return numbers
+    low, high = np.quantile(numbers, (0.01, 0.99))
+    reach = 100 * (high - low)
+    if not 0 < reach < math.inf:
+        return numbers
+    return numbers[(numbers >= low - reach) & (numbers <= high + reach)]
+
+
+def _is_skewed(numbers: NDArray[np.float64]) -> bool:
+    """Whether an even grid would put half of the numbers into its first few cells."""
+    if len(numbers) < LARGE or numbers.min() < 0 or not np.median(numbers) > 0:
+        return False
+    return bool(numbers.max() / np.median(numbers) > 50)
+
+
+def _bounds(numbers: NDArray[np.float64]) -> tuple[float, float]:
     largest = sys.float_info.max / 4  # so that the bounds' difference is a number too
-    low, high = (float(x) for x in np.clip([finite.min(), finite.max()], -largest, largest))
+    low, high = (float(x) for x in np.clip([numbers.min(), numbers.max()], -largest, largest))
     size = max(abs(low), abs(high))
     if high - low <= 1e-12 * max(size, 1e-290):  # too close to tell the cells of a grid apart
         high = low + max(1.0, 1e-6 * size)
-    return Numeric(name, low, high, missing=missing)
+    return low, high
+
+
+def _rounded(low: float, high: float) -> tuple[float, float]:
+    """Bounds that a person would write, a little wider: multiples of 1, 2 or 5 times a power of ten.
+
+    >>> _rounded(0.4292974411355971, 17.83)
+    (0.0, 18.0)
+    >>> _rounded(17, 88)
+    (10.0, 90.0)
+    """
+    tenth = Decimal((high - low) / 10)
+    power = Decimal(1).scaleb(tenth.adjusted())
+    step = next(n * power for n in (1, 2, 5, 10) if n * power >= tenth)
+    under = (Decimal(low) / step).to_integral_value(ROUND_FLOOR) * step
+    over = (Decimal(high) / step).to_integral_value(ROUND_CEILING) * step
+    return min(low, float(under)), max(high, float(over))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -294,7 +294,7 @@ def is_readable(kind: pa.DataType) -> bool:
 def unreadable(name: str, kind: object) -> str:
     return (
         f"column {name!r} has type {kind}, which a domain cannot describe; "
-        "turn it into text or a number first"
+        "turn it into text or a number first, a date into the days since some public date"
     )
 
 
@@ -342,6 +342,18 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
         raise DataError(f"expected {expected}, and got an array of {got}")
     place = {name: j for j, name in enumerate(names)}
     return lambda name: chunked(table[:, place[name]], name), len(table)
+
+
+def check_columns(columns: Columns, names: Iterable[str]) -> None:
+    """Raise one error that names every column which is missing or cannot be read."""
+    problems = []
+    for name in names:
+        try:
+            columns(name)
+        except DataError as error:
+            problems.append(str(error))
+    if problems:
+        raise DataError("; ".join(problems))
 
 
 def as_table(table: Any, width: int | None = None) -> Any:

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from frith._jit import available_threads
 from frith.domain import Domain
-from frith.domain.encoding import Batch
+from frith.domain.encoding import Batch, Columns
 from frith.kernels.base import ColumnKernel, Kernel, add_batch
 
 Task = Callable[[], Batch]
 """Makes one encoded batch; called on a worker thread."""
+
+Raw = Callable[[], Iterator[tuple[Columns, int]]]
+"""Reads raw records, part by part: their columns, and how many they are."""
 
 
 class Engine(ABC):
@@ -43,6 +46,10 @@ class Engine(ABC):
 
     def derive(self, column: ColumnKernel) -> None:  # noqa: B027 - an engine may have no room
         """Keep a derived column for later passes if there is room; other engines recompute it."""
+
+    def peek(self) -> Raw | None:
+        """How to read the raw records for their holder; None if that is costly. Reads nothing yet."""
+        return None
 
 
 class LocalEngine(Engine):

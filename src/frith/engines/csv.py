@@ -55,6 +55,17 @@ def csv_names(file: str, newlines_in_cells: bool = False) -> list[str]:
         return reader.schema.names
 
 
+def header_hint(names: Sequence[str]) -> str:
+    """What is probably wrong with a file in whose first line a column was not found, or nothing."""
+    first = names[0] if names else ""
+    if first.startswith(("\\xff\\xfe", "\\xfe\\xff")):
+        return "; it looks like UTF-16: save it as UTF-8"
+    separator = next((s for s in (";", "\t", "|") if s in first), None)
+    if len(names) > 1 or separator is None:
+        return ""
+    return f"; its header has no comma but {separator!r}: save it with commas between the cells"
+
+
 def csv_batches(
     file: str,
     names: Sequence[str],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import tomli_w
 
-from frith.domain import Domain
-from frith.domain.draft import draft_domain
+from frith.domain.draft import Draft, draft_domain
 from frith.domain.encoding import is_readable
-from frith.engines.csv import read_csv
+from frith.engines.csv import csv_names, header_hint, read_csv
 from frith.engines.files import list_files
 from frith.errors import DataError
 
@@ -21,19 +23,32 @@ REVIEW = (
 )
 
 
-def draft_of_files(path: str | Path, label: str, person: str | None = None) -> Domain:
+def draft_of_files(
+    path: str | Path, label: str, person: str | None = None, leave_out: Iterable[str] = ()
+) -> Draft:
     """A first draft, marked as learned from the records; the caller must show `REVIEW`."""
     table = read_table(path)
-    for role, name in (("label", label), ("person", person)):
-        if name is not None and name not in table.column_names:
-            has = ", ".join(table.column_names)
-            raise DataError(f"{path} has no {role} column {name!r}; it has {has}")
-    return draft_domain(table, label, person)
+    hint = header_hint(table.column_names)
+    if hint and label not in table.column_names:
+        raise DataError(f"{path} has no label column {label!r}{hint}")
+    return draft_domain(table, label, person, leave_out)
 
 
-def draft_text(domain: Domain) -> str:
-    """TOML that carries its own warning."""
-    return "".join(f"# {line}\n" for line in REVIEW) + "\n" + domain.to_toml()
+def draft_text(draft: Draft) -> str:
+    """TOML that carries its own warning, what was left out and why, and what to decide."""
+    data = draft.domain.to_json()
+    attributes = data.pop("attributes")
+    lines = [*REVIEW, *(f"Left out: {name!r}, {why}." for name, why in draft.left_out.items())]
+    parts = [_comments(lines), tomli_w.dumps(data, multiline_strings=False)]
+    for attribute in attributes:
+        hints = _comments(draft.hints.get(attribute["name"], ()))
+        fields = tomli_w.dumps(attribute, multiline_strings=False)
+        parts.append(f"[[attributes]]\n{hints}{fields}")
+    return "\n".join(parts)
+
+
+def _comments(lines: Iterable[str]) -> str:
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines)
 
 
 def read_table(path: str | Path) -> pa.Table:
@@ -49,11 +64,26 @@ def _read_csv(file: str) -> pa.Table:
 
     Rows with a wrong number of cells are skipped, as in training.
     """
+    if not header_hint(csv_names(file)):
+        _check_utf8(file)
     table = read_csv(file, {})
     dates = {field.name: pa.string() for field in table.schema if not is_readable(field.type)}
     if dates:
         table = read_csv(file, dates)
     return pa.table([_empty_is_missing(c) for c in table.columns], names=table.column_names)
+
+
+def _check_utf8(file: str) -> None:
+    """Training reads a byte that is not UTF-8 as the text \\xNN, which nobody wants to declare."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(file, "rb") as opened:
+        try:
+            while block := opened.read(2**20):
+                decoder.decode(block)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{file} is not UTF-8; save it so, or if it is Latin-1: iconv -f latin1 -t utf-8"
+            ) from None
 
 
 def _empty_is_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:

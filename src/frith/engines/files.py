@@ -11,9 +11,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
-from frith.domain.encoding import is_readable, unreadable
+from frith.domain.encoding import columns_of, is_readable, unreadable
 from frith.engines import csv
-from frith.engines.base import OTHER_TYPES, differ
+from frith.engines.base import OTHER_TYPES, Raw, differ
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, SourceError
@@ -86,6 +86,10 @@ class FileEngine(StreamEngine):
             with pq.ParquetFile(file, read_dictionary=_categorical_names(self.domain)) as opened:
                 yield from opened.iter_batches(batch_size=self._rows, columns=columns)
 
+    def peek(self) -> Raw | None:
+        names = list(required_columns(self.domain))
+        return lambda: (columns_of(batch) for batch in self.scan(names))
+
     def raw_bytes(self) -> int:
         return sum(size for size, _, _ in self._pins)
 
@@ -151,15 +155,17 @@ def _types(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> dic
     for name in required_columns(domain):
         places = schema.get_all_field_indices(name)  # by bytes: other names may be no text
         if not places:
-            raise DataError(f"{file} has no column {name!r}, which the domain declares")
+            hint = csv.header_hint(schema.names) if kind == "csv" else ""
+            raise DataError(f"{file} has no column {name!r}, which the domain declares{hint}")
         found[name] = schema.field(places[0]).type
     return found
 
 
 def _check_readable(files: Sequence[Mapping[str, pa.DataType]]) -> None:
-    for name, kind in (pair for types in files for pair in types.items()):
-        if not is_readable(kind):
-            raise DataError(unreadable(name, kind))
+    kinds = dict.fromkeys(pair for types in files for pair in types.items())
+    problems = [unreadable(name, kind) for name, kind in kinds if not is_readable(kind)]
+    if problems:
+        raise DataError("; ".join(problems))
 
 
 def _spelled(kinds: Sequence[pa.DataType]) -> str:

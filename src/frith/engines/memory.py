@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.domain.encoding import Batch, Columns, as_table, chunked, columns_of, encode_records
-from frith.engines.base import LocalEngine, Task
+from frith.domain.encoding import (
+    Batch,
+    Columns,
+    as_table,
+    check_columns,
+    chunked,
+    columns_of,
+    encode_records,
+)
+from frith.engines.base import LocalEngine, Raw, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError
 from frith.kernels import ColumnKernel
@@ -58,6 +66,13 @@ class MemoryEngine(LocalEngine):
                 values = column.compute(Batch(whole.codes, whole.labels, self._derived))
                 self._derived = {column: values}  # an earlier one is not asked for again
 
+    def peek(self) -> Raw | None:
+        """Nothing once the raw table was let go, so ask before the first question."""
+        columns = self.__dict__.get("_columns")
+        if columns is None:
+            return None
+        return lambda: iter([(columns, len(columns(self.domain.label.name)))])
+
     @functools.cached_property
     def _encoded(self) -> Batch:
         if self.domain.person is not None:
@@ -93,8 +108,7 @@ def _check_columns(table: Any, y: Any, domain: Domain) -> None:
     """Check names and types, which are public, without reading a row."""
     nothing = table.iloc[:0] if hasattr(table, "iloc") else table[:0]
     columns = _with_labels(nothing, None if y is None else [], domain)
-    for name in required_columns(domain):
-        columns(name)
+    check_columns(columns, required_columns(domain))
 
 
 def _flat(y: Any) -> Any:

@@ -21,11 +21,14 @@ from frith.domain import Categorical, Domain, class_array
 from frith.domain.draft import draft_attributes
 from frith.domain.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
+from frith.engines.check import look_at_first
 from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
 from frith.forest.origin import Origin
+from frith.learners.notices import tell
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
+from frith.learners.surroundings import assumptions_of_callers
 from frith.privacy.budget import Budget
 
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
@@ -48,8 +51,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def learn(self, curator: CuratorLike) -> Forest:
         """The paper's algorithm: ask the curator, return a forest of what it released."""
 
-    def fit(self, X: Any, y: Any = None, **not_offered: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, notices: bool = True, **not_offered: Any) -> Self:
         """Learn a forest within `epsilon` and `delta`.
+
+        Afterwards it looks at the first records and writes to stderr what is probably a mistake in
+        the domain (`frith.learners.notices`): for the holder of the records alone.
 
         Parameters
         ----------
@@ -59,11 +65,17 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             have one cell for each attribute is a record of missing values.
         y : array-like or None, default=None
             The labels; None if the table has the domain's label column.
+        notices : bool, default=True
+            Whether to tell the holder of the records what looks wrong.
         """
         _refuse(not_offered)
         budget = self._budget()
-        curator = self._open_curator(self._open(X, y), budget, "fit")
+        engine = self._open(X, y)
+        raw = engine.peek() if notices else None
+        curator = self._open_curator(engine, budget, "fit")
         self._keep(self.learn(curator), curator)
+        if raw is not None:
+            tell(lambda: look_at_first(raw, engine.domain).notices)
         return self
 
     @classmethod
@@ -161,6 +173,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _keep(self, forest: Forest, curator: CuratorLike) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         guarantee = forest.guarantee.assuming(NOT_COVERED)
+        for assumption in assumptions_of_callers():
+            guarantee = guarantee.assuming(assumption)
         name, given = type(self).__name__, self.get_params(deep=False)
         origin = Origin.of(name, given, curator.receipt, forest.origin)
         self._adopt(replace(forest, guarantee=guarantee, origin=origin), curator.receipt)
@@ -185,6 +199,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError("the open table has another domain than this learner; use one")
             self._name_columns(X.domain)
             return X
+        if type(X).__name__ == "LazyFrame":
+            raise TypeError("a LazyFrame holds no records yet; pass X.collect()")
         if isinstance(X, str | Path) or is_frame(X):
             raise TypeError(
                 "to train on files or Spark, open them: fit(frith.open_table(X, domain))"
@@ -204,7 +220,12 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _declared_domain(self) -> Domain | None:
         if self.domain is None or isinstance(self.domain, Domain):
             return self.domain
-        return Domain.load(self.domain)
+        if isinstance(self.domain, str | Path):
+            return Domain.load(self.domain)
+        raise TypeError(
+            f"domain is a Domain or the name of its file, not {self.domain!r}; write epsilon=... for the "
+            "budget"
+        )
 
     def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
         """Names and counts only: once there is a domain, no value of a record raises."""
@@ -237,9 +258,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             X = pd.DataFrame(cells, columns=[f"x{j}" for j in range(X.shape[1])])
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        check_classification_targets(y)
         if pd.isna(y).any():
             raise ValueError("Input y contains NaN; drop those records, or declare a domain")
+        if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
+            raise ValueError("y mixes texts and numbers; make all labels one of the two")
+        check_classification_targets(y)
         warnings.warn(
             "no domain was given, so it is learned from the data: values, bounds and labels are "
             "not private; pass domain=, see `frith domain draft`",

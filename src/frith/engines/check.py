@@ -1,0 +1,88 @@
+"""What a table holds outside its domain. Exact and private: for the holder of the records only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from frith.domain import Domain
+from frith.domain.check import Report, add_columns, empty_report
+from frith.domain.encoding import Columns, columns_of
+from frith.engines import Engine, FileEngine, open_table
+from frith.engines.base import Raw
+from frith.engines.batches import read_batches
+from frith.engines.memory import required_columns
+from frith.engines.stream import StreamEngine
+from frith.errors import DataError
+
+FIRST_ROWS = 100_000
+"""How many records a fit looks at for its notices."""
+
+
+def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
+    """Tell what a table holds outside its domain, in exact numbers. The report is PRIVATE.
+
+    For the curator's desk alone; `print` it. What is changed because of it (values, bounds, `records`)
+    is learned from the records, and no guarantee covers it, unless you knew it from outside.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table, array, path, URL of a database or Engine
+        The records, as for `frith.open_table`.
+    domain : Domain, str or Path
+        What is declared about them, or the file that declares it.
+    y : array-like or None, default=None
+        The labels; None if the table has the domain's label column.
+
+    >>> import pandas as pd
+    >>> from frith import Categorical, Domain, check
+    >>> domain = Domain([Categorical("sex", ("Male", "Female"))], Categorical("ill", ("no", "yes")))
+    >>> report = check(pd.DataFrame({"sex": ["m", "f"], "ill": ["no", "yes"]}), domain)
+    >>> print(report.notices[0])
+    no cell of 'sex' is one of its declared values: counts as 'Male'
+    """
+    domain = domain if isinstance(domain, Domain) else Domain.load(domain)
+    engine = open_table(table, domain, y)  # names and types are held to what training asks of them
+    report = empty_report(domain)
+    if isinstance(engine, FileEngine) and isinstance(table, str | Path):
+        names = required_columns(domain)
+        for batch in read_batches(table, names, bad_row=report.count_malformed):
+            add_columns(report, *columns_of(batch))
+        return report
+    for columns, rows in _all_of(engine)():
+        add_columns(report, columns, rows)
+    return report
+
+
+def look_at_first(raw: Raw, domain: Domain, rows: int = FIRST_ROWS) -> Report:
+    """The report of a table's first rows."""
+    report = empty_report(domain)
+    for columns, size in raw():
+        if report.rows == rows:
+            report.is_whole = False
+            break
+        kept = min(size, rows - report.rows)
+        report.is_whole = kept == size
+        add_columns(report, _first(columns, kept), kept)
+    return report
+
+
+def _first(columns: Columns, rows: int) -> Columns:
+    def column(name: str) -> pa.ChunkedArray:
+        return columns(name).slice(0, rows)
+
+    return column
+
+
+def _all_of(engine: Engine) -> Raw:
+    raw = engine.peek()
+    if raw is None and isinstance(engine, StreamEngine):
+        names = list(required_columns(engine.domain))
+        return lambda: (columns_of(batch) for batch in engine.scan(names))
+    if raw is None:
+        raise DataError(
+            "this table cannot be checked here: pass the table itself, or a sample of it"
+        )
+    return raw
