@@ -98,6 +98,14 @@ def test_training_on_another_separator_gets_the_same_hint(run, desk):
     assert "no comma but ';'" in run("train", desk / "table.csv", *args, code=2).stderr
 
 
+def test_a_csv_column_of_many_dates_is_left_out_as_such(run, tmp_path):
+    table = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=50), "n": 1.5, "good": "yes"})
+    table.to_csv(tmp_path / "days.csv", index=False)
+    result = run("domain", "draft", tmp_path / "days.csv", "--label", "good")
+    assert "'day', holds dates: add a column of the days since" in result.stdout
+    assert "2024" not in result.output
+
+
 def test_a_draft_puts_no_cell_of_its_table_outside(run, tmp_path):
     table = pd.DataFrame({
         "whole": [1, 2, None, 4], "flag": [True, False, False, True],

@@ -171,6 +171,13 @@ def test_numbers_at_every_edge_fall_on_the_side_the_library_says(scale, missing)
     assert_same(forest, {a.name: (c * rows)[:rows] for a, c in zip(attributes, cells, strict=True)})
 
 
+def test_a_text_that_means_a_boolean_is_known_in_every_spelling():
+    domain = Domain([Categorical("a", ("x", "True", "False"))], Categorical("y", ("p", "q")))
+    trees = grow_random_trees(domain, 1, 1, np.random.default_rng(0))
+    forest = a_forest(domain, trees, np.arange(2 * trees.n_nodes).reshape(-1, 2) ** 2)
+    assert_same(forest, {"a": ["true", "TRUE", "True", "false", "FALSE", "tRUE", "x", None]})
+
+
 def test_the_most_values_an_attribute_can_have_are_told_apart():
     values = tuple(range(65_535))
     domain = Domain(

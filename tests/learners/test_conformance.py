@@ -80,6 +80,7 @@ def test_classes_are_sorted_and_probabilities_follow_them(make):
     assert model.classes_.tolist() == other.classes_.tolist() == ["no", "yes"]
     assert model.predict_proba(X) == pytest.approx(other.predict_proba(X))
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1)
+    assert np.exp(model.predict_log_proba(X)) == pytest.approx(model.predict_proba(X))
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [True, False], [1.5, 2.5], ["b", "a"]])

@@ -48,6 +48,8 @@ SMALL = 20
 
 _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]I[dD]$").search
 
+_is_date = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?").fullmatch
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -158,7 +160,9 @@ def _why_not(column: _Column) -> str | None:
             return None
         if _is_id(column.name) or int(numbers.max()) - int(numbers.min()) < 2 * len(numbers):
             return "looks like an identifier: no two records share a number"
-    elif not _is_number(kind) and _names_records(_tally(column.cells, column.name)):
+    elif not _is_number(kind) and _names_records(tally := _tally(column.cells, column.name)):
+        if all(_is_date(str(value)) for value in tally if value is not None):
+            return "holds dates: add a column of the days since some public date, and declare that"
         return "looks like an identifier or free text: most values occur once"
     return None
 

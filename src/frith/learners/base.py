@@ -117,6 +117,11 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
         return proba[:, self._class_order]
 
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`, minus infinity where that is 0. Costs no budget."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def explain(self, X: Any, label: Any = None) -> pd.DataFrame:
         """What each attribute adds to each record's prediction; see `Forest.explain`.
 

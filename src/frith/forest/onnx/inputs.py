@@ -84,8 +84,10 @@ def _input(name: str, attribute: Attribute) -> Any:
 def _listed_codes(graph: Graph, attribute: Any, names: dict[str, str]) -> str:
     kind = input_type(attribute)
     native = _SPELLED[kind].native
-    # A long integer that no double equals is met by no double, so it is no key.
-    codes = {native(v): c for c, v in enumerate(attribute.values) if native(v) == v}
+    if attribute.kind == "text":
+        codes = dict(attribute.codes)  # with every spelling of a boolean
+    else:  # a long integer that no double equals is met by no double, so it is no key
+        codes = {native(v): c for c, v in enumerate(attribute.values) if native(v) == v}
     codes.setdefault(_SPELLED[kind].missing, attribute.missing_code)
     keys: NDArray[Any] = np.array([*codes], dtype=kind)
     return graph.op(
