@@ -20,14 +20,17 @@ from papers_common import Claim, Experiment, Scores
 
 PAPERS = {"dp_rf": papers_dp_rf, "dpdf": papers_dpdf, "c45": papers_c45, "id3": papers_id3}
 
+VERDICTS = {True: "holds", False: "fails", None: "cannot be told"}
+
 HEAD = """# What four papers report, measured again
 
 Sound is this package's form, which keeps its guarantee; as published is the paper's own, which does
 not. Accuracies are in percent, means ± standard errors over repeats of stratified, shuffled 10-fold
 cross-validation, the same folds for all learners; noise is fresh in every fit and has no seed, so
 another run differs a little. One cell beats another when its mean is higher; a difference is clear
-when it is over two standard errors of the paired differences. The papers' plots are not in this
-table, only what their text and tables say.
+when it is over two standard errors of the paired differences. A claim holds, fails, or cannot be
+told. The papers' plots are not in this table, only what their text and tables say; every row of every
+paper is in [the sources](../sources/index.md).
 
 Made by `python benchmarks/papers.py`; every repeat is in `papers_*.csv`.
 """
@@ -63,10 +66,10 @@ def csv_of(paper: str, folder: Path) -> Path:
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
-    def answer(found: tuple[bool, str] | None) -> list[str]:
-        return ["", ""] if found is None else ["yes" if found[0] else "no", found[1]]
+    def answer(found: tuple[bool | None, str] | None) -> list[str]:
+        return ["", ""] if found is None else [VERDICTS[found[0]], found[1]]
 
-    head = ("claim", "paper", "holds, sound", "measured", "holds, as published", "measured")
+    head = ("claim", "the paper", "sound", "measured", "as published", "measured")
     rows = [[c.text, c.paper, *answer(c.sound), *answer(c.published)] for c in claims]
     return common.markdown_table(head, rows)
 

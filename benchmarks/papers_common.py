@@ -162,12 +162,15 @@ class Lead:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, and for our form and the paper's own: does it hold, and the numbers."""
+    """What a paper says, and for our form and the paper's own: does it hold, and the numbers.
+
+    None for a verdict means that it cannot be told.
+    """
 
     text: str
     paper: str
-    sound: tuple[bool, str]
-    published: tuple[bool, str] | None = None
+    sound: tuple[bool | None, str]
+    published: tuple[bool | None, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import common
@@ -28,24 +29,17 @@ from papers_common import (
 )
 
 from frith import GiniForestClassifier, ID3Classifier
-from frith.kernels.criteria import SCALE, GiniMass
+from frith.kernels import SplitTables
+from frith.kernels.criteria import SCALE, GiniMass, split_scores
 
 # -- the learners ------------------------------------------------------------------------------
 
 
-class GlobalGini(GiniMass):
-    """The Gini index as a share of the node's records, with the weights exp(epsilon score) that
-    a sensitivity of 0.5 gives: DiffPID3 as the DPDF paper ran it. Categorical attributes only."""
-
-    range_ = SCALE
-
-    def mass(self, counts: np.ndarray) -> np.ndarray:
-        size = np.maximum(counts.sum(axis=(-2, -1)), 1)
-        return super().mass(counts) // size[..., None]
-
-
 class GlobalID3Classifier(ID3Classifier):
-    """DiffPID3 whose every choice is by the index above."""
+    """DiffPID3 as the DPDF paper ran it: by the Gini index as a share of the node's records, with the
+    weights exp(epsilon score) that a sensitivity of 0.5 gives. Categorical attributes only."""
+
+    as_published = True  # its noise does not keep what it claims where nodes are small
 
     def learn(self, curator: Any) -> Any:
         return super().learn(GlobalChoices(curator))
@@ -60,18 +54,27 @@ class GlobalChoices:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._curator, name)
 
-    def choose_splits(self, level: Any, places: Any, allowed: Any, by: Any, *rest: Any) -> Any:
-        return self._curator.choose_splits(level, places, allowed, GlobalGini(), *rest)
+    def choose_splits(self, question: Any, share: Any, purpose: str, **_: Any) -> Any:
+        level, shown = question.kernel, self._curator
+        tables = SplitTables(level).take(shown.exact_counts(level))[question.places]
+        masses = split_scores(tables, level.layout, GiniMass())
+        picks = []
+        for place, options in enumerate(question.options()):
+            asked = level.layout.bins(int(level.layout.attribute_of[options[0]]))
+            utilities = masses[place, options] / (SCALE * max(1, tables[place, asked].sum()))
+            scale = 1 / float(share * shown.budget.total)
+            picks.append(options[shown.published_choice(utilities.tolist(), scale)])
+        return np.array(picks)
 
 
-def random_forest(domain: Any, epsilon: float, seed: int) -> Any:
+def random_forest(domain: Any, epsilon: float, seed: int, trees: int = 100) -> Any:
     """scikit-learn's forest with its default parameters, on ordinal codes. Not private."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
 
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    return make_pipeline(codes, RandomForestClassifier(random_state=seed, n_jobs=1))
+    return make_pipeline(codes, RandomForestClassifier(trees, random_state=seed, n_jobs=1))
 
 
 DIFFPID3 = {"queries": "exponential", "criterion": "gini"}
@@ -98,13 +101,17 @@ NAMES = {
     "dpdf 1 published": "DPDF, 1 tree, as published",
     "dpdf 4 published": "DPDF, 4 trees, as published",
     "random forest": "random forest, exact",
+    "random forest 10": "random forest of 10 trees, exact",
 }
 EXPERIMENT = Experiment(
     {"car": SMALL, "krkopt": LARGE, "connect4": LARGE, "mushroom": 5, "nursery": 6,
      "tic_tac_toe": SMALL},
     ("0.1", "0.25", "0.5", "1", "2"),
     LEARNERS,
-    exact={"random forest": random_forest},
+    exact={
+        "random forest": random_forest,
+        "random forest 10": functools.partial(random_forest, trees=10),
+    },
 )  # fmt: skip
 
 # -- the report --------------------------------------------------------------------------------
@@ -115,8 +122,9 @@ records, with its global sensitivity 0.5; ours chooses by the Gini mass of a nod
 records, which at a node of 1000 records weighs a difference about 500 times as much. Ours is
 therefore a far stronger baseline, and the sound comparison is with it (five splits on a path). The
 comparison as published is with the paper's noise and its epsilon for each query (Table 1: a tenth of
-the budget, four splits). The random forest is scikit-learn's with today's default parameters, 100
-trees, where the paper's release had 10; it is exact.
+the budget, four splits). The random forest is scikit-learn's, exact, with today's default of 100
+trees and with the 10 that were the default of the paper's release; how near a private tree comes to
+it is judged by the paper's 10.
 """
 
 
@@ -140,7 +148,7 @@ def report(scores: Scores) -> Report:
                 *(_nursery_lead(scores, form, base) for form, base in forms),
             ),
             Claim(
-                "on nursery one tree comes within 7 points of the random forest",
+                "on nursery one tree comes within 7 points of the random forest (of 10 trees)",
                 "within 7",
                 *(_nursery_gap(scores, form) for form, _ in forms),
             ),
@@ -174,13 +182,20 @@ def report(scores: Scores) -> Report:
     head = ("part of the gap closed", "sound, 1 tree", "4 trees", "as published, 1 tree", "4 trees")
     majority = {n: common.majority_accuracy(n, 1) for n in names}
     exact = [
-        [n, f"{100 * majority[n]:.1f}", scores.cell(n, "random forest", np.inf)] for n in names
+        [
+            n,
+            f"{100 * majority[n]:.1f}",
+            *(scores.cell(n, f, np.inf) for f in ("random forest 10", "random forest")),
+        ]
+        for n in names
     ]
     paragraphs = [
         SETUP,
         score_table(scores, score_rows(scores, LEARNERS, NAMES)),
-        common.markdown_table(("", "majority label", "random forest, exact"), exact),
-        "Accuracies averaged over epsilon; 1 is the random forest, 0 is DiffPID3:\n",
+        common.markdown_table(
+            ("", "majority label", "random forest of 10 trees, exact", "of 100 trees"), exact
+        ),
+        "Accuracies averaged over epsilon; 1 is the random forest of 10 trees, 0 is DiffPID3:\n",
         common.markdown_table(head, closed),
         _findings(scores, majority),
     ]
@@ -196,7 +211,7 @@ def _average_lead(scores: Scores, first: str, second: str) -> Lead:
 
 
 def _closed(scores: Scores, name: str, learner: str, base: str) -> float:
-    gap = scores.mean(name, "random forest", np.inf) - scores.mean(name, base)
+    gap = scores.mean(name, "random forest 10", np.inf) - scores.mean(name, base)
     return (scores.mean(name, learner) - scores.mean(name, base)) / gap
 
 
@@ -215,10 +230,11 @@ def _nursery_lead(scores: Scores, form: str, base: str) -> tuple[bool, str]:
 
 
 def _nursery_gap(scores: Scores, form: str) -> tuple[bool, str]:
-    exact = scores.mean("nursery", "random forest", np.inf)
-    gaps = {e: exact - scores.mean("nursery", f"dpdf 1{form}", e) for e in scores.epsilons}
-    least = min(gaps, key=lambda e: gaps[e])
-    return gaps[least] <= 0.07, f"{100 * gaps[least]:.1f} at {least:g}"
+    ten, hundred = (scores.mean("nursery", f"random forest{n}", np.inf) for n in (" 10", ""))
+    ours = {e: scores.mean("nursery", f"dpdf 1{form}", e) for e in scores.epsilons}
+    best = max(ours, key=lambda e: ours[e])
+    gaps = [100 * (forest - ours[best]) for forest in (ten, hundred)]
+    return gaps[0] <= 7, f"{gaps[0]:.1f} at {best:g}; {gaps[1]:.1f} with 100 trees"
 
 
 def _four_trees(scores: Scores, form: str, base: str) -> tuple[bool, str]:
