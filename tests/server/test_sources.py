@@ -91,6 +91,20 @@ def pa_table(frame):
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
+def test_a_job_that_tries_no_source_lifts_no_quarantine(house, lines):
+    """Before, a refused request or a repeat did, so that jobs soon had no attempts left."""
+    house.train()
+    (house.folder / "records.parquet").rename(house.folder / "away")
+    job = said(house.analyst.ask(house.table, epsilon="0.2"), 202)["id"]
+    house.work()
+    said(house.analyst.post(f"/v1/jobs/{job}/cancel"))
+    house.clock.wait(seconds=2)
+    assert house.train(house.add("bea", to=house.table))["state"] == "done", "it repeats the first"
+    assert house.train(parameters={"n_trees": 0})["state"] == "failed"
+    house.train(epsilon="0.3")
+    assert [line["failures"] for line in lines if "failures" in line] == [1, 2]
+
+
 def test_requests_about_a_source_that_may_not_be_read_cost_nothing(house, clinic, lines):
     clinic("REVOKE SELECT ON small FROM {reader}")
     asked = jobs(house, 3, "clinic")

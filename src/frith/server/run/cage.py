@@ -27,7 +27,7 @@ from frith.server.context import Context
 from frith.server.jobs.lifecycle import Lost
 from frith.server.jobs.sizes import Limits, OverLimit
 from frith.server.run.logs import set_up_logs
-from frith.server.run.worker import UNOPENED, Worker
+from frith.server.run.worker import UNOPENED, UNTRIED, Worker
 from frith.server.settings import Settings
 from frith.server.watch import Known
 
@@ -115,9 +115,11 @@ def run_job(settings: str, worker: str, job_id: str, known: Known) -> None:
     context = Context(Database(read.database), read)
     context.watch.go_on_from(known)
     try:
+        opened = None
         with contextlib.suppress(Lost):
-            if not Worker(context, name=worker).do(job_id):
-                raise SystemExit(UNOPENED)
+            opened = Worker(context, name=worker).do(job_id)
+        if not opened:
+            raise SystemExit(UNTRIED if opened is None else UNOPENED)
     except StoreError:
         log.warning("the database cannot be used; trying again", job=job_id)
         raise SystemExit(1) from None

@@ -31,8 +31,8 @@ from frith.server.watch import ChainState, Known
 log = structlog.get_logger("frith.worker")
 _SWEEP_EVERY = 60  # times that a worker says that it is there
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
-UNOPENED = 3
-"""The exit code of a job's process that could not open the source."""
+UNOPENED, UNTRIED = 3, 4
+"""The exit codes of a job's process that could not open the source, and that did not try."""
 RunCaged = Callable[[str, str, Known, sizes.Limits, threading.Event], int | None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 
@@ -86,14 +86,14 @@ class Worker:
             job_id, reads = job.id, lifecycle.reads_of(job)
         with contextlib.suppress(lifecycle.Lost), self._heartbeat(job_id) as lost:
             if self._cage is None:
-                self._note(reads, opened=self.do(job_id))
+                self._note(reads, self.do(job_id))
             else:
                 self._supervise(self._cage, job_id, reads, lost)
         return True
 
-    def _note(self, reads: lifecycle.Reads | None, *, opened: bool) -> None:
-        """Leave a source that could not be opened alone for a while."""
-        if reads is None:
+    def _note(self, reads: lifecycle.Reads | None, opened: bool | None) -> None:
+        """Leave a source that could not be opened alone for a while; one not tried stays as it is."""
+        if reads is None or opened is None:
             return
         if opened:
             self._quarantine.lift(reads)
@@ -123,8 +123,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - no job may end its worker
             log.error("job not started", job=job_id, error=type(error).__name__)
         else:
-            if code in (0, UNOPENED):
-                self._note(reads, opened=code == 0)
+            if code in (0, UNOPENED, UNTRIED):
+                self._note(reads, {0: True, UNOPENED: False}.get(code))
             elif not lost.is_set():
                 log.warning("job's process died", job=job_id, code=code)
 
@@ -134,18 +134,23 @@ class Worker:
             asked, table = JobRequest.read(job.body), get_table(session, job.table)
             return sizes.limits(self.context.settings, session, asked, domain_of(table))
 
-    def do(self, job_id: str) -> bool:
-        """Do a job that this worker has leased, and store how it ended; False if nothing was opened."""
+    def do(self, job_id: str) -> bool | None:
+        """Do a job that this worker has leased, and store how it ended.
+
+        Returns whether its source could be opened; None for a job that is refused or repeats another.
+        """
         try:
             document = self._work(job_id)
             packed = None if document is None else pack(document)
             with self.context.database.write() as session:
                 lifecycle.finish(self.context, session, job_id, self.name, packed)
             log.info("job done", job=job_id)
+            return None if document is None else True
         except (lifecycle.Lost, StoreError):
             raise
         except Problem as problem:
             self._fail(job_id, problem.message)
+            return None
         except Unopened as fault:
             log.warning("source not opened", job=job_id, why=str(fault))
             with self.context.database.write() as session:
