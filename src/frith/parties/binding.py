@@ -162,6 +162,8 @@ def _take_apart(value: Any) -> tuple[bytes, list[Any]]:
         return _text("domain", value.fingerprint), []
     if kind in (tuple, list):
         return _text(kind.__name__, len(value)), list(value)
+    if kind is dict and all(type(name) is str for name in value):
+        return _text("dict", sorted(value)), [value[name] for name in sorted(value)]
     if kind is np.ndarray and value.dtype.kind in _NUMBERS_AND_TEXTS:
         return _text("array", value.dtype.str, value.shape) + value.tobytes(), []
     if isinstance(value, np.generic) and value.dtype.kind in _NUMBERS_AND_TEXTS:
