@@ -38,11 +38,26 @@ def test_floor_log_is_exact(value, above, below):
         ((2,) * 40, 8, 2),  # log_2 8 = 3 exactly: a float logarithm may say 2
         ((10,) * 8, 1, 1),
         ((1, 1, 1), 10**6, 1),
+        ((2,) * 16 + (1,) * 16, 435, 7),  # one value parts nothing: neither in k nor in b
         ((7,), 10**6, 1),
     ],
 )
 def test_the_depth_rule_of_the_paper(sizes, n, max_depth):
     assert random_tree_depth(categorical(*sizes), n, 10) == max_depth
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sizes", "n", "max_depth"),
+    [
+        (2, (), 10**6, 4),  # k = 8
+        (1, (10, 10), 10**6, 3),  # k = 6
+        (1, (10, 10), 200, 2),  # b = (4 x 2 + 2 x 10) / 6 = 4.67, log_b n = 3.4
+    ],
+)
+def test_a_number_counts_four_times_in_k_and_as_two_branches_in_b(numbers, sizes, n, max_depth):
+    attributes = [Numeric(f"n{i}", 0, 1) for i in range(numbers)]
+    attributes += [Categorical(f"a{i}", tuple(map(str, range(s)))) for i, s in enumerate(sizes)]
+    assert random_tree_depth(Domain(attributes, LABEL), n, 10) == max_depth
 
 
 @given(st.integers(1, 10**12), st.lists(st.integers(1, 300), min_size=1, max_size=8))
