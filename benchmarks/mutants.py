@@ -69,7 +69,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "curator/curator.py": (
         "tests/curator/test_curator.py", "tests/curator/test_choices.py",
         "tests/kernels/test_closed.py", "tests/curator/test_confusion.py",
-        "tests/parties/test_joint.py",
+        "tests/parties/test_joint.py", "tests/learners/test_choice_mechanism.py",
     ),
     "curator/pricing.py": ("tests/curator/test_curator.py", "tests/privacy/test_shares.py"),
     "forest/trees.py": ("tests/kernels/test_closed.py", "tests/kernels/test_hostile.py"),

@@ -293,14 +293,14 @@ def test_arrays_differ_by_type_shape_and_bytes():
         zeros, zeros.reshape(2, 2), zeros[:3], zeros.astype(np.int32), zeros.astype(bool),
         zeros.astype(">i8"), zeros + 1, np.zeros(4), np.zeros((0, 4)), np.zeros((4, 0)),
         np.array(["a"]), np.array(["b"]), [0, 0, 0, 0], zeros.tobytes(),
-        0, np.int64(0), np.int32(0), np.int64(1), zeros[0, ...],
+        0, np.int64(0), np.int32(0), np.int64(1), zeros[0, ...], {}, {"a": 0}, {"b": 0}, {"a": 1},
     ]  # fmt: skip
     assert len({walk(f) for f in found}) == len(found)
     assert walk(np.arange(6).reshape(2, 3)) == walk(np.asfortranarray(np.arange(6).reshape(2, 3)))
 
 
 @pytest.mark.parametrize("odd", [
-    {"a": 1}, {1, 2}, object(), lambda: 0, np.array([object()]), np.zeros(1, dtype="i4,i4"),
+    {1: 1}, {1, 2}, object(), lambda: 0, np.array([object()]), np.zeros(1, dtype="i4,i4"),
     np.ma.masked_array([1]), np.datetime64(1, "s"), pd.Series([1]),
 ])  # fmt: skip
 def test_what_cannot_be_bound_is_refused(odd):
