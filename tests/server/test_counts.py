@@ -227,7 +227,7 @@ def large_question(domain, depth=3):
 
 
 def test_a_list_shows_no_long_question_and_one_job_does(house, domain):
-    """Before, a page of a hundred such jobs took a gigabyte of the server."""
+    """A page of a hundred such jobs would hold a hundred megabytes of questions."""
     question = large_question(domain)
     size = len(json.dumps(question))
     assert 100_000 < size < house.settings.body_bytes

@@ -188,7 +188,7 @@ def make_many(house, number, parent):
 
 
 def test_nobody_makes_tokens_without_end(house):
-    """Before, one stolen token made so many that revoking it was too much for the database."""
+    """Tokens without end would be made by one that was stolen."""
     own = house.analyst.token.split("_")[1]
     make_many(house, 998, own)
     said(house.analyst.post("/v1/members/ana/tokens", json={}), 201)
