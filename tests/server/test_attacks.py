@@ -86,6 +86,7 @@ NASTY = [
 
 HEAVY = {
     "GET /v1/ledger.csv",
+    "GET /v1/counts/{job}",
     "GET /v1/ledger/verification",
     "GET /v1/forests/{forest}",
     "GET /v1/forests/{forest}/rules",

@@ -68,7 +68,7 @@ def check_failed(house, job, table):
 
 def test_a_job_past_its_deadline_is_killed_and_others_go_on(caged, long_table, monkeypatch, lines):
     job = said(caged.analyst.ask(long_table, **SLOW), 202)["id"]
-    limit_jobs(monkeypatch, Limits(4, 2**40))
+    limit_jobs(monkeypatch, Limits(1.5, 2**40))
     assert caged.worker.work_once()
     check_failed(caged, job, long_table)
     assert {"event": "job killed", "log_level": "error", "job": job, "limit": "time"} in lines

@@ -10,6 +10,7 @@ import pytest
 
 from frith.errors import FormatError, FrithError
 from frith.server.budget import tables
+from frith.server.budget.terms import bind, policy_terms
 from frith.server.connections import DuckDBFile, Folder, PostgresDatabase, SparkLake
 from frith.server.settings import Settings, load_settings
 from frith.server.sources import Source, connection_of, open_source, read_source, shown
@@ -294,7 +295,9 @@ def test_connections_are_listed_for_curators_by_name_and_kind_alone(house):
 def test_a_source_from_before_is_read_through_a_connection_that_covers_it(house, small):
     said(ask(house, small, table="small.csv"), 201)
     with house.database.write() as session:
-        tables.get_table(session, "small").source = str(house.folder / "small.csv")
+        table = tables.get_table(session, "small")
+        table.source = str(house.folder / "small.csv")
+        bind(house.context, session, policy_terms(table))
     assert train(house) == "done"
     house.set(connections={})
     assert house.train(table="small", epsilon="0.25")["state"] == "queued"

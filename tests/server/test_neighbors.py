@@ -11,6 +11,7 @@ from frith.ledger.entries import FOR
 from frith.privacy.guarantee import RECORD, person_neighbors
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
+from frith.server.budget.terms import bind, policy_terms
 from frith.server.problems import Problem
 from frith.server.run.sample import ANALYST
 from tests.chains import rewrite_chain, tamper
@@ -38,6 +39,7 @@ def change_domain(house, table, records):
     with house.database.write() as session:
         found = tables.get_table(session, table)
         found.domain = json.dumps(with_person(tables.domain_of(found), records).to_json())
+        bind(house.context, session, policy_terms(found))  # else the chain would tell
 
 
 def neighbors(house, table):

@@ -36,6 +36,8 @@ def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
     y : array-like or None, default=None
         The labels; None if the table has the domain's label column.
 
+    Examples
+    --------
     >>> import pandas as pd
     >>> from frith import Categorical, Domain, check
     >>> domain = Domain([Categorical("sex", ("Male", "Female"))], Categorical("ill", ("no", "yes")))
