@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from abc import ABC, abstractmethod
 from pathlib import Path, PurePath
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -34,14 +35,14 @@ def _absolute(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-class _Connection(BaseModel):
+class _Connection(BaseModel, ABC):
     """What all kinds share; each kind overrides what it can do."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @abstractmethod
     def place(self, table: str | None, query: str | None) -> str | Path:
         """What frith opens for a table or a query; `SourceError` if the connection has no such thing."""
-        raise NotImplementedError
 
     def hide(self, message: str) -> str:
         """An engine's message without what is the operator's to know."""
