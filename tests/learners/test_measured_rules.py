@@ -8,7 +8,7 @@ import pytest
 
 from frith import Forest, ForestClassifier, Ledger
 from frith.datasets import load
-from frith.errors import BudgetExceeded
+from frith.errors import BudgetExceeded, FormatError
 from frith.forest.nodes import Nodes
 from frith.growing.rule_tree import MAX_CONDITIONS, MAX_RULES, rule_tree
 from tests.learners.conformance import LEARNERS
@@ -123,3 +123,13 @@ def test_intervals_hold_the_table_s_own_values(make):
             holds &= share is None or rule.confidence_low <= share <= rule.confidence_high
             wrong |= set() if holds else {number}
     assert len(wrong) <= 3
+
+
+def test_a_file_with_rules_of_rules_without_end_is_refused():
+    X, y, domain = load("tic_tac_toe")
+    document = ForestClassifier(domain, epsilon=1, rules_share="1/5").fit(X, y).forest_.to_json()
+    nested = document["measured"]
+    for _ in range(3_000):
+        nested = document["measured"] | {"measured": nested}
+    with pytest.raises(FormatError, match="no rules measured beside them"):
+        Forest.from_json(document | {"measured": nested})

@@ -265,7 +265,10 @@ class VotingTrees:
                 raise FormatError(
                     "the forest's kind does not fit its vote, or its candidates are odd"
                 )
-            measured = data["measured"] and cls.from_json(data["measured"])
+            counted = data["measured"]
+            if isinstance(counted, Mapping) and counted.get("measured"):  # of any depth
+                raise FormatError("measured rules have no rules measured beside them")
+            measured = counted and cls.from_json(counted)
             return replace(forest, candidates=max(0, data["candidates"]), measured=measured)
 
     def _from_first_format(self) -> Self:
