@@ -23,6 +23,7 @@ import importlib
 import multiprocessing
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -39,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "frith"
 RESULTS = ROOT / "docs" / "results"
 SLOW = 3  # a mutant that takes so many times as long as none is one that loops: killed by time
+IDLE = 6  # and one that waits takes so many times its limit of CPU time by the clock
 
 TESTS: dict[str, tuple[str, ...]] = {
     "privacy/exact.py": ("tests/privacy/test_exact.py",),
@@ -272,39 +274,42 @@ class Copy:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="frith-mutants-"))
-        self.limits: dict[str, float] = {}
+        self.limits: dict[str, int] = {}
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, self.folder / "frith", ignore=ignored)
         os.environ |= QUICK
         for name in HEAVY:
             importlib.import_module(name)
 
-    def run(self, file: str, limit: float) -> tuple[int, str]:
-        """The exit code of a file's tests, in a fork, and the test that failed first."""
+    def run(self, file: str, limit: int) -> tuple[int, str]:
+        """The exit code of a file's tests, in a fork of so many CPU seconds, and what failed first."""
         log = self.folder / "log"
         child = os.fork()
         if child == 0:
             os.setsid()
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
             _test(self.folder, log, file)
-        end = time.monotonic() + limit
-        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        end = time.monotonic() + IDLE * limit
+        while not (ended := os.wait4(child, os.WNOHANG))[0]:
             if time.monotonic() > end:
                 os.killpg(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                return 1, "time"
+                ended = os.wait4(child, 0)
+                break
             time.sleep(0.05)
+        _, status, self.used = ended
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
+            return 1, "time"
         text = log.read_text(encoding="utf-8", errors="replace")
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
-        return ended[1], failed[1] if failed else text.strip()[-60:]
+        return status, failed[1] if failed else text.strip()[-60:]
 
     def check(self, file: str) -> None:
         """The tests of a file pass without a mutant, in some time; also compiles what is compiled."""
         if file not in self.limits:
-            start = time.monotonic()
             code, by = self.run(file, 600)
             if code:
                 raise RuntimeError(f"{file}: its tests fail without a mutant ({by})")
-            self.limits[file] = 10 + SLOW * (time.monotonic() - start)
+            self.limits[file] = 10 + round(SLOW * (self.used.ru_utime + self.used.ru_stime))
 
     def broken(self, mutant: Mutant) -> tuple[int, str]:
         path = self.folder / "frith" / mutant.file
