@@ -1,0 +1,405 @@
+"""Records on a GPU: codes in its memory, column by column, and exact sums of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from frith.domain import Domain
+from frith.domain.encoding import Batch
+from frith.engines import cuda_steps as steps
+from frith.engines.base import Engine, LocalEngine, Raw
+from frith.errors import SourceError
+from frith.kernels import ColumnKernel, Kernel, LeafCounts, RecordCount, SplitCounts
+from frith.kernels.counts import CorrectCounts
+from frith.kernels.gradients import SIGMOID, CellSums, GradientSums, ScoreColumn
+from frith.kernels.label_gradients import WEIGHTS, LabelCells, LabelGradients
+from frith.kernels.strengths import StrengthCounts
+
+_SHARED_CELLS = 12_000  # of 32 bits, which every GPU has
+_MAX_COPIES = 8
+_FIRST_ROWS, _MAX_ROWS = 2**20, 2**27
+_ROOM = 0.9  # of the memory that is free; the rest is for scores and sums
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How many threads walk the records: blocks of the whole GPU, and threads of a block."""
+
+    blocks: int
+    threads: int = 256
+
+    def tile(self, records: int, most: int) -> np.uint32:
+        """How many of them a block adds up at a time: as many as keep all blocks busy."""
+        share = -(-records // self.blocks)
+        return np.uint32(min(most, -(-share // self.threads) * self.threads))
+
+    @classmethod
+    def usual(cls) -> Launch:
+        return cls(8 * cuda.get_current_device().MULTIPROCESSOR_COUNT)
+
+
+class CudaEngine(Engine):
+    """A table whose codes are kept on a GPU; sums equal those of every other engine.
+
+    The table is read once, at the first question. What does not fit into the GPU's memory is read
+    again in each pass. Confusion matrices are counted by the table's own engine.
+    """
+
+    def __init__(
+        self,
+        table: LocalEngine,
+        *,
+        launch: Launch | None = None,
+        room: int | None = None,
+        rows: int = _FIRST_ROWS,
+    ):
+        check_device()
+        super().__init__(table.domain, table.threads)
+        self.assumptions, self.types = table.assumptions, table.types
+        self._table, self._launch = table, launch or Launch.usual()
+        self._room, self._rows = room, rows
+        self._kept: list[Chunk] | None = None
+        self._kept_tasks = 0
+
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        if type(kernel) not in QUESTIONS:
+            return self._table.aggregate(kernel)
+        question = QUESTIONS[type(kernel)](kernel)
+        total = cuda.to_device(np.zeros(question.cells, dtype=np.int64))
+        for chunk in self._chunks():
+            chunk.add(question, self._launch, total)
+        return question.finish(total.copy_to_host()).reshape(kernel.shape)
+
+    def derive(self, column: ColumnKernel) -> None:
+        assert isinstance(column, ScoreColumn)
+        for chunk in self._kept or ():
+            chunk.derive(column, self._launch)
+
+    def peek(self) -> Raw | None:
+        return self._table.peek()
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """What is kept, and then what has to be read again."""
+        if self._kept is None:
+            yield from self._read()
+            return
+        yield from self._kept
+        tasks = self._tasks()
+        for _ in range(self._kept_tasks):
+            next(tasks)
+        yield from self._filled(tasks, lambda chunk: False)
+
+    def _read(self) -> Iterator[Chunk]:
+        kept: list[Chunk] = []
+        self._kept_tasks = 0
+        left = self._room if self._room is not None else _ROOM * _free_bytes()
+
+        def keep(chunk: Chunk) -> bool:
+            nonlocal left
+            left -= chunk.bytes
+            return left >= 0
+
+        for chunk in self._filled(self._tasks(), keep):
+            if chunk.is_kept:
+                kept.append(chunk)
+                self._kept_tasks += chunk.n_tasks
+            yield chunk
+        self._kept = kept
+
+    def _tasks(self) -> Iterator[Callable[[], Batch]]:
+        return self._table.tasks(tuple(range(len(self.domain.attributes))))
+
+    def _filled(
+        self, tasks: Iterator[Callable[[], Batch]], keep: Callable[[Chunk], bool]
+    ) -> Iterator[Chunk]:
+        """Chunks full of records, ever larger ones; after the first that is not kept, none is."""
+        rows, chunk = self._rows, None
+        for task in tasks:
+            batch = task()
+            if chunk is not None and not chunk.has_room(batch):
+                yield chunk
+                rows, chunk = min(2 * rows, _MAX_ROWS), chunk if not chunk.is_kept else None
+                if chunk is not None:
+                    chunk.empty()
+            if chunk is None or not chunk.has_room(batch):
+                chunk = Chunk.new(self.domain, max(rows, len(batch)))
+                chunk.is_kept = keep(chunk)
+            chunk.fill(batch, self._launch)
+        if chunk is not None:
+            yield chunk
+
+
+@dataclass
+class Chunk:
+    """Some records in the GPU's memory, `codes` with a row for each attribute."""
+
+    codes: Any
+    labels: Any
+    size: int = 0
+    n_tasks: int = 0
+    is_kept: bool = True
+    derived: dict[ScoreColumn, Any] = field(default_factory=dict)
+
+    @classmethod
+    def new(cls, domain: Domain, rows: int) -> Chunk:
+        rows += -rows % 4  # words of four records are read at once
+        shape = (len(domain.attributes), rows)
+        return cls(
+            cuda.device_array(shape, domain.code_type), cuda.device_array(rows, domain.label_type)
+        )
+
+    @property
+    def bytes(self) -> int:
+        """With the scores of its records, twice: those of a step, and of the step before."""
+        return int(self.codes.nbytes + self.labels.nbytes + 8 * len(self.labels))
+
+    def has_room(self, batch: Batch) -> bool:
+        return self.size + len(batch) <= len(self.labels)
+
+    def fill(self, batch: Batch, launch: Launch) -> None:
+        self.n_tasks += 1
+        if not len(batch):
+            return
+        rows, stop = cuda.to_device(np.ascontiguousarray(batch.codes)), self.size + len(batch)
+        steps.turn[launch.blocks, launch.threads](rows, self.size, self.codes)
+        self.labels[self.size : stop].copy_to_device(np.ascontiguousarray(batch.labels))
+        self.size = stop
+
+    def empty(self) -> None:
+        self.size, self.n_tasks, self.derived = 0, 0, {}
+
+    def add(self, question: Question, launch: Launch, total: Any) -> None:
+        """Add what its records add to a question's sums."""
+        if not self.size:
+            return
+        columns = tuple(self.scores(column, launch) for column in question.columns)
+        if question.pairs is not None:
+            self._add_pairs(question, *columns, launch, total)
+            return
+        labels, words, cells = self.labels[: self.size], question.words, question.cells
+        args = (*columns, *question.args)
+        if cells > _SHARED_CELLS:
+            run = steps.pass_in_memory(question.step)
+            run[launch.blocks, launch.threads](self.codes, labels, words, args, total)
+            return
+        near = len(words) if cells + 2 * len(words) <= _SHARED_CELLS else 0
+        copies = max(1, min(_MAX_COPIES, (_SHARED_CELLS - 2 * near) // cells))
+        run = steps.pass_in_shared(question.step, near > 0)
+        run[launch.blocks, launch.threads, 0, 8 * near + 4 * cells * copies](
+            self.codes, labels, words, args, np.uint32(cells), np.uint32(copies),
+            launch.tile(self.size, steps.RECORDS), total,
+        )  # fmt: skip
+
+    def _add_pairs(self, question: Question, scores: Any, launch: Launch, total: Any) -> None:
+        cells, (table, max_gradient, _) = question.cells, question.args
+        copies = max(1, min(_MAX_COPIES, _SHARED_CELLS // cells))
+        steps.sum_pairs[launch.blocks, launch.threads, 0, 4 * cells * copies](
+            self.codes.view(np.uint32), self.labels.view(np.uint32), scores, table,
+            np.int32(max_gradient), question.pairs, np.uint32(cells), np.uint32(copies),
+            launch.tile(-(-self.size // 4), steps.RECORDS // 4), total,
+        )  # fmt: skip
+
+    def derive(self, column: ScoreColumn, launch: Launch) -> None:
+        """Keep this column, in the place of the one that it adds to."""
+        if column not in self.derived:
+            scores = self.derived.pop(column.before, None) if column.before else None
+            self.derived = {}
+            if scores is None:
+                scores = self.scores(column, launch)
+            else:
+                self._push(column, scores, launch)
+            self.derived = {column: scores}
+
+    def scores(self, column: ScoreColumn, launch: Launch) -> Any:
+        if column in self.derived:
+            return self.derived[column]
+        missing = [column]
+        while missing[-1].before is not None and missing[-1].before not in self.derived:
+            missing.append(missing[-1].before)
+        n_scores = column.values.shape[1] if column.values.ndim == 2 else 1
+        scores = cuda.device_array((n_scores, self.size), np.int32)
+        known = missing[-1].before
+        scores.copy_to_device(
+            self.derived[known] if known else np.zeros((n_scores, self.size), np.int32)
+        )
+        for one in reversed(missing):
+            self._push(one, scores, launch)
+        return scores
+
+    def _push(self, column: ScoreColumn, scores: Any, launch: Launch) -> None:
+        tree, values = column.tree, column.values.reshape(len(column.values), -1)
+        steps.add_to_scores[launch.blocks, launch.threads](
+            self.codes, np.uint32(tree.roots[0]), *_on_gpu(steps.pack(tree), tree.sets, values), scores
+        )  # fmt: skip
+
+
+# -- questions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """A kernel as the GPU answers it: a step, what it reads, and how its cells become sums.
+
+    With `pairs`, cells are of two attributes each (`frith.engines.cuda_steps.sum_pairs`).
+    """
+
+    step: steps.Step
+    cells: int
+    args: tuple[Any, ...] = ()
+    words: Any = field(default_factory=lambda: cuda.to_device(np.zeros(0, dtype=np.int64)))
+    columns: tuple[ScoreColumn, ...] = ()
+    finish: Callable[[NDArray[np.int64]], NDArray[np.int64]] = lambda cells: cells
+    pairs: Any = None
+
+
+def _leaves(kernel: LeafCounts) -> Question:
+    words, roots, sets = _on_gpu(steps.pack(kernel.trees), kernel.trees.roots, kernel.trees.sets)
+    n_labels = np.uint32(kernel.shape[1])
+    return Question(steps.count_leaves, _size(kernel), (roots, sets, n_labels), words)
+
+
+def _splits(kernel: SplitCounts) -> Question:
+    trees, (lookup, begins) = kernel.trees, kernel.layout.lookup
+    words, *tables = _on_gpu(
+        steps.pack(trees), trees.roots, trees.sets, *_places(kernel), lookup, begins
+    )
+    args = (*tables, kernel.layout.n_bins, kernel.shape[2])
+    return Question(steps.count_splits, _size(kernel), args, words)
+
+
+def _places(kernel: SplitCounts) -> tuple[NDArray[np.int64], ...]:
+    """Where each leaf is among the open nodes, or -1; the attributes asked there, and how many."""
+    leaf_to_open = np.full(len(kernel.trees.leaves), -1, dtype=np.int64)
+    leaf_to_open[kernel.trees.nodes[kernel.open_nodes, 3]] = np.arange(len(kernel.open_nodes))
+    asked = np.argsort(~kernel.asks, axis=1, kind="stable").astype(np.int64)
+    return leaf_to_open, asked, kernel.asks.sum(axis=1).astype(np.int64)
+
+
+def _gradients(kernel: GradientSums) -> Question:
+    layout, (lookup, begins) = kernel.layout, kernel.layout.lookup
+    table, starts = _on_gpu(SIGMOID, begins)
+    args, columns = (table, kernel.max_gradient, starts), (kernel.column,)
+    pairs = _pairs(layout.domain)
+    if pairs is None:
+        return Question(
+            steps.sum_gradients, len(lookup), args, columns=columns,
+            finish=lambda cells: _by_bin(cells[:, None], layout),
+        )  # fmt: skip
+    return Question(
+        steps.sum_gradients, _cells_of(pairs, layout.domain), args, columns=columns,
+        finish=lambda cells: _by_bin(_by_code(cells, pairs, layout.domain)[:, None], layout),
+        pairs=_on_gpu(pairs)[0],
+    )  # fmt: skip
+
+
+def _cells(kernel: CellSums) -> Question:
+    table, words, sets = _on_gpu(SIGMOID, steps.pack(kernel.tree), kernel.tree.sets)
+    args = (table, np.uint32(kernel.tree.roots[0]), sets)
+    return Question(steps.sum_cells, _size(kernel), args, words, (kernel.column,))
+
+
+def _vectors(kernel: LabelGradients) -> Question:
+    (lookup, begins), n_labels = kernel.layout.lookup, kernel.domain.n_labels
+    return Question(
+        steps.sum_vectors(n_labels), len(lookup) * n_labels, _on_gpu(WEIGHTS, begins),
+        columns=(kernel.column,),
+        finish=lambda cells: _by_bin(cells.reshape(-1, n_labels), kernel.layout),
+    )  # fmt: skip
+
+
+def _label_cells(kernel: LabelCells) -> Question:
+    weights, words, sets = _on_gpu(WEIGHTS, steps.pack(kernel.tree), kernel.tree.sets)
+    args = (weights, np.uint32(kernel.tree.roots[0]), sets)
+    step = steps.sum_label_cells(kernel.domain.n_labels)
+    return Question(step, _size(kernel), args, words, (kernel.column,))
+
+
+def _correct(kernel: CorrectCounts) -> Question:
+    asked, (lookup, begins) = np.array(kernel.asked, dtype=np.int64), kernel.layout.lookup
+    args = _on_gpu(asked, kernel.start, kernel.scores, kernel.factors, lookup, begins)
+    return Question(steps.count_correct(kernel.domain.n_labels), len(kernel.factors), args)
+
+
+def _right(kernel: StrengthCounts) -> Question:
+    columns = (kernel.start, kernel.column)
+    args = _on_gpu(kernel.factors)
+    return Question(steps.count_right, len(kernel.factors), args, columns=columns)
+
+
+def _records(kernel: RecordCount) -> Question:
+    return Question(steps.count_records, 1)
+
+
+QUESTIONS: dict[type, Callable[[Any], Question]] = {
+    RecordCount: _records, LeafCounts: _leaves, SplitCounts: _splits, GradientSums: _gradients,
+    CellSums: _cells, LabelGradients: _vectors, LabelCells: _label_cells, CorrectCounts: _correct,
+    StrengthCounts: _right,
+}  # fmt: skip
+
+
+def _size(kernel: Kernel) -> int:
+    return int(np.prod(kernel.shape))
+
+
+def _pairs(domain: Domain) -> NDArray[np.uint32] | None:
+    """Attributes two by two, the second's codes and the first cell; None if they do not fit.
+
+    One that is left over is paired with itself.
+    """
+    if domain.code_type != np.uint8 or domain.label_type != np.uint8:
+        return None
+    sizes = [a.size for a in domain.attributes]
+    order = sorted(range(len(sizes)), key=lambda a: sizes[a])
+    pairs, cells = [], 0
+    while order:  # the smallest with the largest
+        first = order.pop(0)
+        second = order.pop() if order else first
+        pairs.append((first, second, sizes[second], cells))
+        cells += sizes[first] * sizes[second]
+    return np.array(pairs, dtype=np.uint32) if cells <= _SHARED_CELLS else None
+
+
+def _cells_of(pairs: NDArray[np.uint32], domain: Domain) -> int:
+    first, _, width, start = (int(n) for n in pairs[-1])
+    return start + domain.attributes[first].size * width
+
+
+def _by_code(
+    cells: NDArray[np.int64], pairs: NDArray[np.uint32], domain: Domain
+) -> NDArray[np.int64]:
+    """Sums by two codes as sums by one, all attributes in a row."""
+    parts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)] * len(domain.attributes)
+    for first, second, width, start in pairs.tolist():
+        size = domain.attributes[first].size
+        table = cells[start : start + size * width].reshape(size, width)
+        parts[second], parts[first] = table.sum(axis=0), table.sum(axis=1)
+    return np.concatenate(parts)
+
+
+def _by_bin(of_codes: NDArray[np.int64], layout: Any) -> NDArray[np.int64]:
+    out = np.zeros((layout.n_bins, of_codes.shape[1]), dtype=np.int64)
+    np.add.at(out, layout.lookup[0], of_codes)
+    return out
+
+
+def _on_gpu(*arrays: NDArray[Any]) -> tuple[Any, ...]:
+    return tuple(cuda.to_device(np.ascontiguousarray(array)) for array in arrays)
+
+
+def _free_bytes() -> float:
+    return float(cuda.current_context().get_memory_info()[0])
+
+
+def check_device() -> None:
+    """Raise unless there is a GPU that can be used."""
+    if not cuda.is_available():
+        raise SourceError(
+            "there is no GPU that CUDA can use here; leave out device='cuda', or install frith[cuda] "
+            "on a machine with an NVIDIA GPU and its driver"
+        )
