@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from frith.kernels.strengths import StrengthCounts
 
 _SHARED_CELLS = 12_000  # of 32 bits, which every GPU has
 _MAX_COPIES = 8
-_FIRST_ROWS, _MAX_ROWS = 2**20, 2**27
+_FIRST_ROWS, _MAX_ROWS = 2**20, 2**29
 _ROOM = 0.9  # of the memory that is free; the rest is for scores and sums
 
 
@@ -78,8 +78,9 @@ class CudaEngine(Engine):
 
     def derive(self, column: ColumnKernel) -> None:
         assert isinstance(column, ScoreColumn)
+        push = Push.of(column)
         for chunk in self._kept or ():
-            chunk.derive(column, self._launch)
+            chunk.derive(push, self._launch)
 
     def peek(self) -> Raw | None:
         return self._table.peek()
@@ -93,19 +94,13 @@ class CudaEngine(Engine):
         tasks = self._tasks()
         for _ in range(self._kept_tasks):
             next(tasks)
-        yield from self._filled(tasks, lambda chunk: False)
+        yield from self._filled(tasks, 0)
 
     def _read(self) -> Iterator[Chunk]:
         kept: list[Chunk] = []
         self._kept_tasks = 0
         left = self._room if self._room is not None else _ROOM * _free_bytes()
-
-        def keep(chunk: Chunk) -> bool:
-            nonlocal left
-            left -= chunk.bytes
-            return left >= 0
-
-        for chunk in self._filled(self._tasks(), keep):
+        for chunk in self._filled(self._tasks(), left):
             if chunk.is_kept:
                 kept.append(chunk)
                 self._kept_tasks += chunk.n_tasks
@@ -115,24 +110,31 @@ class CudaEngine(Engine):
     def _tasks(self) -> Iterator[Callable[[], Batch]]:
         return self._table.tasks(tuple(range(len(self.domain.attributes))))
 
-    def _filled(
-        self, tasks: Iterator[Callable[[], Batch]], keep: Callable[[Chunk], bool]
-    ) -> Iterator[Chunk]:
-        """Chunks full of records, ever larger ones; after the first that is not kept, none is."""
-        rows, chunk = self._rows, None
+    def _filled(self, tasks: Iterator[Callable[[], Batch]], left: float) -> Iterator[Chunk]:
+        """Chunks full of records, each as large as all before it while they fit into `left` bytes.
+
+        After the last that fits, one chunk is filled again and again.
+        """
+        total, chunk = 0, None
         for task in tasks:
             batch = task()
             if chunk is not None and not chunk.has_room(batch):
                 yield chunk
-                rows, chunk = min(2 * rows, _MAX_ROWS), chunk if not chunk.is_kept else None
-                if chunk is not None:
-                    chunk.empty()
+                total += chunk.size
+                chunk = None if chunk.is_kept else chunk.emptied()
             if chunk is None or not chunk.has_room(batch):
-                chunk = Chunk.new(self.domain, max(rows, len(batch)))
-                chunk.is_kept = keep(chunk)
+                chunk = self._new(max(self._rows, len(batch)), min(total, _MAX_ROWS), left)
+                taken = len(chunk.labels) * Chunk.row_bytes(self.domain)
+                left = left - taken if chunk.is_kept else 0
             chunk.fill(batch, self._launch)
         if chunk is not None:
             yield chunk
+
+    def _new(self, least: int, wanted: int, left: float) -> Chunk:
+        """A chunk for the wanted number of rows if they fit, else for the least."""
+        each = Chunk.row_bytes(self.domain)
+        rows = max(least, wanted if wanted * each <= left else 0)
+        return Chunk.new(self.domain, rows, is_kept=rows * each <= left)
 
 
 @dataclass
@@ -141,23 +143,27 @@ class Chunk:
 
     codes: Any
     labels: Any
+    is_kept: bool
     size: int = 0
     n_tasks: int = 0
-    is_kept: bool = True
     derived: dict[ScoreColumn, Any] = field(default_factory=dict)
 
     @classmethod
-    def new(cls, domain: Domain, rows: int) -> Chunk:
+    def new(cls, domain: Domain, rows: int, *, is_kept: bool) -> Chunk:
         rows += -rows % 4  # words of four records are read at once
         shape = (len(domain.attributes), rows)
         return cls(
-            cuda.device_array(shape, domain.code_type), cuda.device_array(rows, domain.label_type)
+            cuda.device_array(shape, domain.code_type),
+            cuda.device_array(rows, domain.label_type),
+            is_kept,
         )
 
-    @property
-    def bytes(self) -> int:
-        """With the scores of its records, twice: those of a step, and of the step before."""
-        return int(self.codes.nbytes + self.labels.nbytes + 8 * len(self.labels))
+    @staticmethod
+    def row_bytes(domain: Domain) -> int:
+        """With its scores, twice: those of a step, and of the step before."""
+        n_scores = 1 if domain.n_labels == 2 else domain.n_labels
+        codes = len(domain.attributes) * domain.code_type.itemsize
+        return int(codes + domain.label_type.itemsize + 8 * n_scores)
 
     def has_room(self, batch: Batch) -> bool:
         return self.size + len(batch) <= len(self.labels)
@@ -171,8 +177,8 @@ class Chunk:
         self.labels[self.size : stop].copy_to_device(np.ascontiguousarray(batch.labels))
         self.size = stop
 
-    def empty(self) -> None:
-        self.size, self.n_tasks, self.derived = 0, 0, {}
+    def emptied(self) -> Chunk:
+        return replace(self, size=0, n_tasks=0, derived={})
 
     def add(self, question: Question, launch: Launch, total: Any) -> None:
         """Add what its records add to a question's sums."""
@@ -205,15 +211,16 @@ class Chunk:
             launch.tile(-(-self.size // 4), steps.RECORDS // 4), total,
         )  # fmt: skip
 
-    def derive(self, column: ScoreColumn, launch: Launch) -> None:
+    def derive(self, push: Push, launch: Launch) -> None:
         """Keep this column, in the place of the one that it adds to."""
+        column = push.column
         if column not in self.derived:
             scores = self.derived.pop(column.before, None) if column.before else None
             self.derived = {}
             if scores is None:
                 scores = self.scores(column, launch)
             else:
-                self._push(column, scores, launch)
+                push.add(self.codes, scores, launch)
             self.derived = {column: scores}
 
     def scores(self, column: ScoreColumn, launch: Launch) -> Any:
@@ -229,14 +236,25 @@ class Chunk:
             self.derived[known] if known else np.zeros((n_scores, self.size), np.int32)
         )
         for one in reversed(missing):
-            self._push(one, scores, launch)
+            Push.of(one).add(self.codes, scores, launch)
         return scores
 
-    def _push(self, column: ScoreColumn, scores: Any, launch: Launch) -> None:
-        tree, values = column.tree, column.values.reshape(len(column.values), -1)
-        steps.add_to_scores[launch.blocks, launch.threads](
-            self.codes, np.uint32(tree.roots[0]), *_on_gpu(steps.pack(tree), tree.sets, values), scores
-        )  # fmt: skip
+
+@dataclass(frozen=True)
+class Push:
+    """One more tree for a column of scores, on the GPU."""
+
+    column: ScoreColumn
+    tables: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, column: ScoreColumn) -> Push:
+        values = column.values.reshape(len(column.values), -1)
+        return cls(column, _on_gpu(steps.pack(column.tree), column.tree.sets, values))
+
+    def add(self, codes: Any, scores: Any, launch: Launch) -> None:
+        root = np.uint32(self.column.tree.roots[0])
+        steps.add_to_scores[launch.blocks, launch.threads](codes, root, *self.tables, scores)
 
 
 # -- questions -----------------------------------------------------------------------------------
@@ -294,7 +312,7 @@ def _gradients(kernel: GradientSums) -> Question:
     return Question(
         steps.sum_gradients, _cells_of(pairs, layout.domain), args, columns=columns,
         finish=lambda cells: _by_bin(_by_code(cells, pairs, layout.domain)[:, None], layout),
-        pairs=_on_gpu(pairs)[0],
+        pairs=_on_gpu(steps.pack_pairs(pairs))[0],
     )  # fmt: skip
 
 
@@ -347,7 +365,7 @@ def _size(kernel: Kernel) -> int:
     return int(np.prod(kernel.shape))
 
 
-def _pairs(domain: Domain) -> NDArray[np.uint32] | None:
+def _pairs(domain: Domain) -> NDArray[np.int64] | None:
     """Attributes two by two, the second's codes and the first cell; None if they do not fit.
 
     One that is left over is paired with itself.
@@ -362,16 +380,16 @@ def _pairs(domain: Domain) -> NDArray[np.uint32] | None:
         second = order.pop() if order else first
         pairs.append((first, second, sizes[second], cells))
         cells += sizes[first] * sizes[second]
-    return np.array(pairs, dtype=np.uint32) if cells <= _SHARED_CELLS else None
+    return np.array(pairs) if cells <= _SHARED_CELLS else None
 
 
-def _cells_of(pairs: NDArray[np.uint32], domain: Domain) -> int:
+def _cells_of(pairs: NDArray[np.int64], domain: Domain) -> int:
     first, _, width, start = (int(n) for n in pairs[-1])
     return start + domain.attributes[first].size * width
 
 
 def _by_code(
-    cells: NDArray[np.int64], pairs: NDArray[np.uint32], domain: Domain
+    cells: NDArray[np.int64], pairs: NDArray[np.int64], domain: Domain
 ) -> NDArray[np.int64]:
     """Sums by two codes as sums by one, all attributes in a row."""
     parts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)] * len(domain.attributes)

@@ -43,6 +43,12 @@ def pack(trees: Trees) -> NDArray[np.int64]:
     return np.where(attribute < 0, -1 - leaf, words)
 
 
+def pack_pairs(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two attributes, the number of codes of the second, and the first cell, in a word."""
+    first, second, width, start = pairs.T
+    return first | (second << 16) | (width << 32) | (start << 48)
+
+
 @cuda.jit(device=True)
 def walk(codes, i, node, words, sets):  # type: ignore[no-untyped-def]
     """As `frith.forest.trees.find_leaf`, a word a node."""
@@ -288,8 +294,8 @@ def sum_pairs(codes, labels, scores, table, max_gradient, pairs, cells, copies, 
     """Gradients by the codes of two attributes at a time, four records a thread, codes of 8 bits.
 
     Half as many sums to add to, and a quarter as many loads: the pass that a boosted forest is made
-    of. `codes` and `labels` are words of four records each; `pairs` has a row of two attributes, the
-    number of codes of the second, and the first cell. What a record beyond the last holds counts 0.
+    of. `codes` and `labels` are words of four records each, `pairs` words of two attributes each. What
+    a record beyond the last holds counts 0.
     """
     sums = cuda.shared.array(0, int32)
     x, width = uint32(cuda.threadIdx.x), uint32(cuda.blockDim.x)
@@ -314,8 +320,10 @@ def sum_pairs(codes, labels, scores, table, max_gradient, pairs, cells, copies, 
             if j + uint32(3) < records:
                 g3 = gradient(four >> uint32(24), scores[0, j + uint32(3)], table, max_gradient)
             for p in range(pairs.shape[0]):
-                v, w = codes[pairs[p, 0], i], codes[pairs[p, 1], i]
-                m, b = pairs[p, 2], base + pairs[p, 3]
+                both = uint32(pairs[p])
+                v, w = codes[both & uint32(0xFFFF), i], codes[both >> uint32(16), i]
+                rest = uint32(pairs[p] >> 32)
+                m, b = rest & uint32(0xFFFF), base + (rest >> uint32(16))
                 cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g0)
                 v, w = v >> uint32(8), w >> uint32(8)
                 cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g1)
