@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,7 +33,7 @@ class Launch:
     """How many threads walk the records: blocks of the whole GPU, and threads of a block."""
 
     blocks: int
-    threads: int = 256
+    threads: int = 512
 
     def tile(self, records: int, most: int) -> np.uint32:
         """How many of them a block adds up at a time: as many as keep all blocks busy."""
@@ -41,7 +42,7 @@ class Launch:
 
     @classmethod
     def usual(cls) -> Launch:
-        return cls(8 * cuda.get_current_device().MULTIPROCESSOR_COUNT)
+        return cls(4 * cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
 class CudaEngine(Engine):
@@ -78,7 +79,7 @@ class CudaEngine(Engine):
 
     def derive(self, column: ColumnKernel) -> None:
         assert isinstance(column, ScoreColumn)
-        push = Push.of(column)
+        push = Push(column)
         for chunk in self._kept or ():
             chunk.derive(push, self._launch)
 
@@ -105,7 +106,9 @@ class CudaEngine(Engine):
                 kept.append(chunk)
                 self._kept_tasks += chunk.n_tasks
             yield chunk
-        self._kept = kept
+        self._kept = kept[
+            ::-1
+        ]  # the largest first: it keeps the GPU busy while the others are sent
 
     def _tasks(self) -> Iterator[Callable[[], Batch]]:
         return self._table.tasks(tuple(range(len(self.domain.attributes))))
@@ -147,16 +150,19 @@ class Chunk:
     size: int = 0
     n_tasks: int = 0
     derived: dict[ScoreColumn, Any] = field(default_factory=dict)
+    pending: Push | None = None
 
     @classmethod
     def new(cls, domain: Domain, rows: int, *, is_kept: bool) -> Chunk:
         rows += -rows % 4  # words of four records are read at once
-        shape = (len(domain.attributes), rows)
-        return cls(
-            cuda.device_array(shape, domain.code_type),
-            cuda.device_array(rows, domain.label_type),
-            is_kept,
-        )
+        codes = cuda.device_array((len(domain.attributes), rows), domain.code_type)
+        codes[:] = 0  # also those of records beyond the last, which are read and count nothing
+        return cls(codes, cuda.device_array(rows, domain.label_type), is_kept)
+
+    @functools.cached_property
+    def fours(self) -> tuple[Any, Any]:
+        """Codes and labels of 8 bits, in words of four records."""
+        return self.codes.view(np.uint32), self.labels.view(np.uint32)
 
     @staticmethod
     def row_bytes(domain: Domain) -> int:
@@ -178,16 +184,16 @@ class Chunk:
         self.size = stop
 
     def emptied(self) -> Chunk:
-        return replace(self, size=0, n_tasks=0, derived={})
+        return replace(self, size=0, n_tasks=0, derived={}, pending=None)
 
     def add(self, question: Question, launch: Launch, total: Any) -> None:
         """Add what its records add to a question's sums."""
         if not self.size:
             return
-        columns = tuple(self.scores(column, launch) for column in question.columns)
         if question.pairs is not None:
-            self._add_pairs(question, *columns, launch, total)
+            self._add_pairs(question, launch, total)
             return
+        columns = tuple(self.scores(column, launch) for column in question.columns)
         labels, words, cells = self.labels[: self.size], question.words, question.cells
         args = (*columns, *question.args)
         if cells > _SHARED_CELLS:
@@ -195,35 +201,50 @@ class Chunk:
             run[launch.blocks, launch.threads](self.codes, labels, words, args, total)
             return
         near = len(words) if cells + 2 * len(words) <= _SHARED_CELLS else 0
-        copies = max(1, min(_MAX_COPIES, (_SHARED_CELLS - 2 * near) // cells))
+        copies = _copies(cells, 2 * near)
         run = steps.pass_in_shared(question.step, near > 0)
         run[launch.blocks, launch.threads, 0, 8 * near + 4 * cells * copies](
             self.codes, labels, words, args, np.uint32(cells), np.uint32(copies),
             launch.tile(self.size, steps.RECORDS), total,
         )  # fmt: skip
 
-    def _add_pairs(self, question: Question, scores: Any, launch: Launch, total: Any) -> None:
-        cells, (table, max_gradient, _) = question.cells, question.args
-        copies = max(1, min(_MAX_COPIES, _SHARED_CELLS // cells))
-        steps.sum_pairs[launch.blocks, launch.threads, 0, 4 * cells * copies](
-            self.codes.view(np.uint32), self.labels.view(np.uint32), scores, table,
-            np.int32(max_gradient), question.pairs, np.uint32(cells), np.uint32(copies),
+    def _add_pairs(self, question: Question, launch: Launch, total: Any) -> None:
+        (column,), cells, (table, max_gradient, starts) = (
+            question.columns,
+            question.cells,
+            question.args,
+        )
+        push, copies = self.pending, _copies(cells, 0)
+        if push is not None and push.column is column and push.by_code is not None:
+            scores, (attribute, by_code) = self.derived.pop(column.before), push.by_code
+            self.derived, self.pending, raises = {column: scores}, None, True
+        else:
+            scores, attribute, by_code, raises = self.scores(column, launch), 0, starts, False
+        steps.sum_pairs(raises)[launch.blocks, launch.threads, 0, 4 * cells * copies](
+            *self.fours, np.uint32(attribute), by_code, scores, table, np.int32(max_gradient),
+            question.pairs, np.uint32(cells), np.uint32(copies),
             launch.tile(-(-self.size // 4), steps.RECORDS // 4), total,
         )  # fmt: skip
 
     def derive(self, push: Push, launch: Launch) -> None:
-        """Keep this column, in the place of the one that it adds to."""
+        """Keep this column, in the place of the one that it adds to; the next pass over it does so."""
+        self._settle(launch)
         column = push.column
-        if column not in self.derived:
-            scores = self.derived.pop(column.before, None) if column.before else None
-            self.derived = {}
-            if scores is None:
-                scores = self.scores(column, launch)
-            else:
-                push.add(self.codes, scores, launch)
-            self.derived = {column: scores}
+        if column.before in self.derived:
+            self.derived = {column.before: self.derived[column.before]}
+            self.pending = push
+        elif column not in self.derived:
+            self.derived = {column: self.scores(column, launch)}
+
+    def _settle(self, launch: Launch) -> None:
+        if self.pending is not None:
+            assert self.pending.column.before is not None
+            scores = self.derived[self.pending.column.before]
+            self.pending.add(self.codes, scores, launch)
+            self.derived, self.pending = {self.pending.column: scores}, None
 
     def scores(self, column: ScoreColumn, launch: Launch) -> Any:
+        self._settle(launch)
         if column in self.derived:
             return self.derived[column]
         missing = [column]
@@ -232,25 +253,43 @@ class Chunk:
         n_scores = column.values.shape[1] if column.values.ndim == 2 else 1
         scores = cuda.device_array((n_scores, self.size), np.int32)
         known = missing[-1].before
-        scores.copy_to_device(
-            self.derived[known] if known else np.zeros((n_scores, self.size), np.int32)
-        )
+        if known is None:
+            scores[:] = 0
+        else:
+            scores.copy_to_device(self.derived[known])
         for one in reversed(missing):
-            Push.of(one).add(self.codes, scores, launch)
+            Push(one).add(self.codes, scores, launch)
         return scores
 
 
 @dataclass(frozen=True)
 class Push:
-    """One more tree for a column of scores, on the GPU."""
+    """One more tree for a column of scores."""
 
     column: ScoreColumn
-    tables: tuple[Any, ...]
 
-    @classmethod
-    def of(cls, column: ScoreColumn) -> Push:
-        values = column.values.reshape(len(column.values), -1)
-        return cls(column, _on_gpu(steps.pack(column.tree), column.tree.sets, values))
+    @functools.cached_property
+    def tables(self) -> tuple[Any, ...]:
+        values = self.column.values.reshape(len(self.column.values), -1)
+        return _on_gpu(steps.pack(self.column.tree), self.column.tree.sets, values)
+
+    @functools.cached_property
+    def by_code(self) -> tuple[int, Any] | None:
+        """A tree of one split, and one score: the attribute asked, and the score of each of its codes."""
+        tree, values = self.column.tree, self.column.values
+        if len(tree.asked) != 1 or values.ndim != 1 or tree.n_nodes - len(tree.leaves) != 1:
+            return None
+        root, codes = int(tree.roots[0]), np.arange(256)
+        cut, first = int(tree.cut[root]), int(tree.first_child[root])
+        if cut >= 0:
+            branch = np.asarray(codes >= cut, dtype=np.int64)
+        elif cut == -1:
+            branch = np.minimum(codes, tree.n_nodes - 2)
+        else:
+            is_left = np.zeros(256, dtype=bool)
+            is_left[: tree.sets.shape[1]] = tree.sets[-2 - cut, :256]
+            branch = np.where(is_left, 0, 1)
+        return tree.asked[0], *_on_gpu(values[tree.nodes[first + branch, 3]])
 
     def add(self, codes: Any, scores: Any, launch: Launch) -> None:
         root = np.uint32(self.column.tree.roots[0])
@@ -359,6 +398,11 @@ QUESTIONS: dict[type, Callable[[Any], Question]] = {
     CellSums: _cells, LabelGradients: _vectors, LabelCells: _label_cells, CorrectCounts: _correct,
     StrengthCounts: _right,
 }  # fmt: skip
+
+
+def _copies(cells: int, taken: int) -> int:
+    """How many copies of the sums a block keeps: few enough that others fit beside it."""
+    return max(1, min(_MAX_COPIES, (_SHARED_CELLS // 2 - taken) // cells))
 
 
 def _size(kernel: Kernel) -> int:

@@ -289,57 +289,77 @@ def pass_in_memory(step: Step) -> Any:
     return run
 
 
-@cuda.jit
-def sum_pairs(codes, labels, scores, table, max_gradient, pairs, cells, copies, tile, out):  # type: ignore[no-untyped-def]
+@functools.cache
+def sum_pairs(with_push: bool) -> Any:
     """Gradients by the codes of two attributes at a time, four records a thread, codes of 8 bits.
 
     Half as many sums to add to, and a quarter as many loads: the pass that a boosted forest is made
-    of. `codes` and `labels` are words of four records each, `pairs` words of two attributes each. What
-    a record beyond the last holds counts 0.
+    of. `fours` and `labels` are words of four records each, `pairs` words of two attributes each. What
+    a record beyond the last holds counts 0. With `with_push`, scores are first raised by what
+    `by_code` has for the record's value of one attribute.
     """
-    sums = cuda.shared.array(0, int32)
-    x, width = uint32(cuda.threadIdx.x), uint32(cuda.blockDim.x)
-    base = x // uint32(32) % copies * cells
-    first, records = uint32(cuda.blockIdx.x) * tile, uint32(scores.shape[1])
-    quads = (records + uint32(3)) // uint32(4)
-    while first < quads:
-        for c in range(x, cells * copies, width):
-            sums[c] = 0
-        cuda.syncthreads()
-        for i in range(first + x, min(first + tile, quads), width):
-            i = uint32(i)
-            four, j = labels[i], uint32(4) * i
-            g0 = gradient(four & uint32(255), scores[0, j], table, max_gradient)
-            g1, g2, g3 = int32(0), int32(0), int32(0)
-            if j + uint32(1) < records:
-                label = (four >> uint32(8)) & uint32(255)
-                g1 = gradient(label, scores[0, j + uint32(1)], table, max_gradient)
-            if j + uint32(2) < records:
-                label = (four >> uint32(16)) & uint32(255)
-                g2 = gradient(label, scores[0, j + uint32(2)], table, max_gradient)
-            if j + uint32(3) < records:
-                g3 = gradient(four >> uint32(24), scores[0, j + uint32(3)], table, max_gradient)
-            for p in range(pairs.shape[0]):
-                both = uint32(pairs[p])
-                v, w = codes[both & uint32(0xFFFF), i], codes[both >> uint32(16), i]
-                rest = uint32(pairs[p] >> 32)
-                m, b = rest & uint32(0xFFFF), base + (rest >> uint32(16))
-                cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g0)
-                v, w = v >> uint32(8), w >> uint32(8)
-                cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g1)
-                v, w = v >> uint32(8), w >> uint32(8)
-                cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g2)
-                v, w = v >> uint32(8), w >> uint32(8)
-                cuda.atomic.add(sums, b + v * m + w, g3)
-        cuda.syncthreads()
-        for c in range(x, cells, width):
-            total = int64(0)
-            for copy in range(copies):
-                total += sums[copy * cells + c]
-            if total != 0:
-                cuda.atomic.add(out, c, total)
-        cuda.syncthreads()
-        first += uint32(cuda.gridDim.x) * tile
+
+    @cuda.jit(device=True)
+    def score_of(j, code, by_code, scores):  # type: ignore[no-untyped-def]
+        score = scores[0, j]
+        if with_push:
+            score += by_code[code & uint32(255)]
+            scores[0, j] = score
+        return score
+
+    @cuda.jit
+    def run(  # type: ignore[no-untyped-def]
+        fours, labels, attribute, by_code, scores, table, max_gradient, pairs, cells, copies, tile, out
+    ):  # fmt: skip
+        sums = cuda.shared.array(0, int32)
+        x, width = uint32(cuda.threadIdx.x), uint32(cuda.blockDim.x)
+        base = x // uint32(32) % copies * cells
+        first, records = uint32(cuda.blockIdx.x) * tile, uint32(scores.shape[1])
+        quads = (records + uint32(3)) // uint32(4)
+        while first < quads:
+            for c in range(x, cells * copies, width):
+                sums[c] = 0
+            cuda.syncthreads()
+            for i in range(first + x, min(first + tile, quads), width):
+                i = uint32(i)
+                four, j, code = labels[i], uint32(4) * i, fours[attribute, i]
+                score = score_of(j, code, by_code, scores)
+                g0 = gradient(four & uint32(255), score, table, max_gradient)
+                g1, g2, g3 = int32(0), int32(0), int32(0)
+                j += uint32(1)
+                if j < records:
+                    score = score_of(j, code >> uint32(8), by_code, scores)
+                    g1 = gradient((four >> uint32(8)) & uint32(255), score, table, max_gradient)
+                j += uint32(1)
+                if j < records:
+                    score = score_of(j, code >> uint32(16), by_code, scores)
+                    g2 = gradient((four >> uint32(16)) & uint32(255), score, table, max_gradient)
+                j += uint32(1)
+                if j < records:
+                    score = score_of(j, code >> uint32(24), by_code, scores)
+                    g3 = gradient(four >> uint32(24), score, table, max_gradient)
+                for p in range(pairs.shape[0]):
+                    both, rest = uint32(pairs[p]), uint32(pairs[p] >> 32)
+                    v, w = fours[both & uint32(0xFFFF), i], fours[both >> uint32(16), i]
+                    m, b = rest & uint32(0xFFFF), base + (rest >> uint32(16))
+                    cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g0)
+                    v, w = v >> uint32(8), w >> uint32(8)
+                    cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g1)
+                    v, w = v >> uint32(8), w >> uint32(8)
+                    cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g2)
+                    v, w = v >> uint32(8), w >> uint32(8)
+                    cuda.atomic.add(sums, b + v * m + w, g3)
+            cuda.syncthreads()
+            for c in range(x, cells, width):
+                total = int64(0)
+                for copy in range(copies):
+                    total += sums[copy * cells + c]
+                if total != 0:
+                    cuda.atomic.add(out, c, total)
+            cuda.syncthreads()
+            first += uint32(cuda.gridDim.x) * tile
+
+    return run
 
 
 @cuda.jit
