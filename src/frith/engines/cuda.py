@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from frith.domain import Domain
 from frith.domain.encoding import Batch
-from frith.engines import cuda_steps as steps
+from frith.engines import gpu_loops as loops
 from frith.engines.base import Engine, LocalEngine, Raw
 from frith.errors import SourceError
 from frith.kernels import ColumnKernel, Kernel, LeafCounts, RecordCount, SplitCounts
@@ -179,7 +179,7 @@ class Chunk:
         if not len(batch):
             return
         rows, stop = cuda.to_device(np.ascontiguousarray(batch.codes)), self.size + len(batch)
-        steps.turn[launch.blocks, launch.threads](rows, self.size, self.codes)
+        loops.turn[launch.blocks, launch.threads](rows, self.size, self.codes)
         self.labels[self.size : stop].copy_to_device(np.ascontiguousarray(batch.labels))
         self.size = stop
 
@@ -197,15 +197,15 @@ class Chunk:
         labels, words, cells = self.labels[: self.size], question.words, question.cells
         args = (*columns, *question.args)
         if cells > _SHARED_CELLS:
-            run = steps.pass_in_memory(question.step)
+            run = loops.pass_in_memory(question.step)
             run[launch.blocks, launch.threads](self.codes, labels, words, args, total)
             return
         near = len(words) if cells + 2 * len(words) <= _SHARED_CELLS else 0
         copies = _copies(cells, 2 * near)
-        run = steps.pass_in_shared(question.step, near > 0)
+        run = loops.pass_in_shared(question.step, near > 0)
         run[launch.blocks, launch.threads, 0, 8 * near + 4 * cells * copies](
             self.codes, labels, words, args, np.uint32(cells), np.uint32(copies),
-            launch.tile(self.size, steps.RECORDS), total,
+            launch.tile(self.size, loops.RECORDS), total,
         )  # fmt: skip
 
     def _add_pairs(self, question: Question, launch: Launch, total: Any) -> None:
@@ -216,14 +216,15 @@ class Chunk:
         )
         push, copies = self.pending, _copies(cells, 0)
         if push is not None and push.column is column and push.by_code is not None:
-            scores, (attribute, by_code) = self.derived.pop(column.before), push.by_code
+            assert column.before is not None
+            scores, (attribute, by_code) = self.derived[column.before], push.by_code
             self.derived, self.pending, raises = {column: scores}, None, True
         else:
             scores, attribute, by_code, raises = self.scores(column, launch), 0, starts, False
-        steps.sum_pairs(raises)[launch.blocks, launch.threads, 0, 4 * cells * copies](
+        loops.sum_pairs(raises)[launch.blocks, launch.threads, 0, 4 * cells * copies](
             *self.fours, np.uint32(attribute), by_code, scores, table, np.int32(max_gradient),
             question.pairs, np.uint32(cells), np.uint32(copies),
-            launch.tile(-(-self.size // 4), steps.RECORDS // 4), total,
+            launch.tile(-(-self.size // 4), loops.RECORDS // 4), total,
         )  # fmt: skip
 
     def derive(self, push: Push, launch: Launch) -> None:
@@ -271,7 +272,7 @@ class Push:
     @functools.cached_property
     def tables(self) -> tuple[Any, ...]:
         values = self.column.values.reshape(len(self.column.values), -1)
-        return _on_gpu(steps.pack(self.column.tree), self.column.tree.sets, values)
+        return _on_gpu(loops.pack(self.column.tree), self.column.tree.sets, values)
 
     @functools.cached_property
     def by_code(self) -> tuple[int, Any] | None:
@@ -293,7 +294,7 @@ class Push:
 
     def add(self, codes: Any, scores: Any, launch: Launch) -> None:
         root = np.uint32(self.column.tree.roots[0])
-        steps.add_to_scores[launch.blocks, launch.threads](codes, root, *self.tables, scores)
+        loops.add_to_scores[launch.blocks, launch.threads](codes, root, *self.tables, scores)
 
 
 # -- questions -----------------------------------------------------------------------------------
@@ -303,10 +304,10 @@ class Push:
 class Question:
     """A kernel as the GPU answers it: a step, what it reads, and how its cells become sums.
 
-    With `pairs`, cells are of two attributes each (`frith.engines.cuda_steps.sum_pairs`).
+    With `pairs`, cells are of two attributes each (`frith.engines.gpu_loops.sum_pairs`).
     """
 
-    step: steps.Step
+    step: loops.Step
     cells: int
     args: tuple[Any, ...] = ()
     words: Any = field(default_factory=lambda: cuda.to_device(np.zeros(0, dtype=np.int64)))
@@ -316,18 +317,18 @@ class Question:
 
 
 def _leaves(kernel: LeafCounts) -> Question:
-    words, roots, sets = _on_gpu(steps.pack(kernel.trees), kernel.trees.roots, kernel.trees.sets)
+    words, roots, sets = _on_gpu(loops.pack(kernel.trees), kernel.trees.roots, kernel.trees.sets)
     n_labels = np.uint32(kernel.shape[1])
-    return Question(steps.count_leaves, _size(kernel), (roots, sets, n_labels), words)
+    return Question(loops.count_leaves, _size(kernel), (roots, sets, n_labels), words)
 
 
 def _splits(kernel: SplitCounts) -> Question:
     trees, (lookup, begins) = kernel.trees, kernel.layout.lookup
     words, *tables = _on_gpu(
-        steps.pack(trees), trees.roots, trees.sets, *_places(kernel), lookup, begins
+        loops.pack(trees), trees.roots, trees.sets, *_places(kernel), lookup, begins
     )
     args = (*tables, kernel.layout.n_bins, kernel.shape[2])
-    return Question(steps.count_splits, _size(kernel), args, words)
+    return Question(loops.count_splits, _size(kernel), args, words)
 
 
 def _places(kernel: SplitCounts) -> tuple[NDArray[np.int64], ...]:
@@ -345,52 +346,52 @@ def _gradients(kernel: GradientSums) -> Question:
     pairs = _pairs(layout.domain)
     if pairs is None:
         return Question(
-            steps.sum_gradients, len(lookup), args, columns=columns,
+            loops.sum_gradients, len(lookup), args, columns=columns,
             finish=lambda cells: _by_bin(cells[:, None], layout),
         )  # fmt: skip
     return Question(
-        steps.sum_gradients, _cells_of(pairs, layout.domain), args, columns=columns,
+        loops.sum_gradients, _cells_of(pairs, layout.domain), args, columns=columns,
         finish=lambda cells: _by_bin(_by_code(cells, pairs, layout.domain)[:, None], layout),
-        pairs=_on_gpu(steps.pack_pairs(pairs))[0],
+        pairs=_on_gpu(loops.pack_pairs(pairs))[0],
     )  # fmt: skip
 
 
 def _cells(kernel: CellSums) -> Question:
-    table, words, sets = _on_gpu(SIGMOID, steps.pack(kernel.tree), kernel.tree.sets)
+    table, words, sets = _on_gpu(SIGMOID, loops.pack(kernel.tree), kernel.tree.sets)
     args = (table, np.uint32(kernel.tree.roots[0]), sets)
-    return Question(steps.sum_cells, _size(kernel), args, words, (kernel.column,))
+    return Question(loops.sum_cells, _size(kernel), args, words, (kernel.column,))
 
 
 def _vectors(kernel: LabelGradients) -> Question:
     (lookup, begins), n_labels = kernel.layout.lookup, kernel.domain.n_labels
     return Question(
-        steps.sum_vectors(n_labels), len(lookup) * n_labels, _on_gpu(WEIGHTS, begins),
+        loops.sum_vectors(n_labels), len(lookup) * n_labels, _on_gpu(WEIGHTS, begins),
         columns=(kernel.column,),
         finish=lambda cells: _by_bin(cells.reshape(-1, n_labels), kernel.layout),
     )  # fmt: skip
 
 
 def _label_cells(kernel: LabelCells) -> Question:
-    weights, words, sets = _on_gpu(WEIGHTS, steps.pack(kernel.tree), kernel.tree.sets)
+    weights, words, sets = _on_gpu(WEIGHTS, loops.pack(kernel.tree), kernel.tree.sets)
     args = (weights, np.uint32(kernel.tree.roots[0]), sets)
-    step = steps.sum_label_cells(kernel.domain.n_labels)
+    step = loops.sum_label_cells(kernel.domain.n_labels)
     return Question(step, _size(kernel), args, words, (kernel.column,))
 
 
 def _correct(kernel: CorrectCounts) -> Question:
     asked, (lookup, begins) = np.array(kernel.asked, dtype=np.int64), kernel.layout.lookup
     args = _on_gpu(asked, kernel.start, kernel.scores, kernel.factors, lookup, begins)
-    return Question(steps.count_correct(kernel.domain.n_labels), len(kernel.factors), args)
+    return Question(loops.count_correct(kernel.domain.n_labels), len(kernel.factors), args)
 
 
 def _right(kernel: StrengthCounts) -> Question:
     columns = (kernel.start, kernel.column)
     args = _on_gpu(kernel.factors)
-    return Question(steps.count_right, len(kernel.factors), args, columns=columns)
+    return Question(loops.count_right, len(kernel.factors), args, columns=columns)
 
 
 def _records(kernel: RecordCount) -> Question:
-    return Question(steps.count_records, 1)
+    return Question(loops.count_records, 1)
 
 
 QUESTIONS: dict[type, Callable[[Any], Question]] = {
