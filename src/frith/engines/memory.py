@@ -70,13 +70,14 @@ class MemoryEngine(LocalEngine):
 
     def _compute(self, column: ColumnKernel) -> NDArray[Any]:
         whole, parts = self._encoded, dict[int, NDArray[Any]]()
-        starts = iter(range(0, max(1, len(whole)), self._rows))
+        every = range(0, max(1, len(whole)), self._rows)
+        starts = iter(every)
 
         def work() -> None:
             for start in starts:
                 parts[start] = column.compute(self._part(whole, self._derived, start))
 
-        on_threads(self.threads, work)
+        on_threads(min(self.threads, len(every)), work)
         return np.concatenate([parts[start] for start in sorted(parts)])
 
     def _part(
