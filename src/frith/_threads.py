@@ -24,6 +24,8 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a fork
 
 def on_threads(threads: int, work: Callable[[], T]) -> list[T]:
     """What `work` returns on so many threads at once, this one among them. It must not call this."""
+    if threads == 1:
+        return [work()]
     others = [_pool().submit(work) for _ in range(threads - 1)]
     try:
         own = work()
