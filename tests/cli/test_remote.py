@@ -225,6 +225,16 @@ def test_scores_and_updates(remote, tmp_path):
     assert Forest.load(tmp_path / "more.json").trees.n_trees == 3
 
 
+def test_rules_are_counted(remote, tmp_path):
+    remote("train", remote.table, "--epsilon", 1, "--learner", "forest", "--no-wait")
+    [id] = ids_of(remote)
+    quoted = ("quote", "--forest", id, "--rules", "--epsilon", 1)
+    assert "costs epsilon 1 of the 3" in remote(*quoted).stdout
+    assert "say what to price" in remote(*quoted, "--batch", "later", code=2).stderr
+    remote("measure-rules", id, "--epsilon", 1, "-o", tmp_path / "counted.json")
+    assert Forest.load(tmp_path / "counted.json").measured is not None
+
+
 def test_the_ledger_is_listed(remote, tmp_path):
     train(remote, tmp_path / "f.json")
     words = remote("ledger").stdout

@@ -310,6 +310,16 @@ def test_scores_and_updates_have_quotes(asked):
     assert database.budget(table).spent == 1
 
 
+def test_rules_are_counted_on_the_server(asked):
+    table, database = asked
+    model = database.train(table, epsilon=1)
+    assert database.quote_rules(model, epsilon=2).left_after == 1
+    counted = database.measure_rules(model, epsilon=2)
+    assert counted.remote_id_ != model.remote_id_
+    assert counted.forest_.guarantee.epsilon == database.budget(table).spent == 3
+    assert len(counted.forest_.measured.rules()) > 0
+
+
 def test_without_waiting_there_is_a_job(host, asked):
     table, database = asked
     with host.no_work():

@@ -40,14 +40,17 @@ def test_every_source_has_the_same_report(tmp_path, domain):
     assert "note: over 5%" in str(others[0])
 
 
-def test_a_fit_looks_at_the_first_rows_only(tmp_path):
+def test_a_fit_looks_at_the_first_rows_only(tmp_path, monkeypatch):
     table, domain = small_table(100), small_domain(records=90)
     table.to_csv(tmp_path / "t.csv", index=False)
     for source in (table, tmp_path / "t.csv"):
         raw = open_table(source, domain).peek()
         whole, part = look_at_first(raw, domain), look_at_first(raw, domain, 10)
         assert (whole.rows, whole.is_whole, whole.notices) == (100, True, [])
-        assert (part.rows, part.is_whole, part.notices) == (10, False, [])
+        assert (part.rows, part.unread_rows, part.is_whole, part.notices) == (10, 90, True, [])
+        monkeypatch.setattr("frith.engines.check.COUNTED_ROWS", 50)
+        assert not look_at_first(raw, domain, 10).is_whole
+        monkeypatch.undo()
 
 
 def test_a_raw_table_that_was_let_go_cannot_be_checked(domain):

@@ -108,13 +108,13 @@ def test_a_postgres_url_is_libpqs_and_a_table(uri, database):
         ("duckdb:///nothing-here.db?table=t", "no DuckDB file at /nothing-here.db or nothing-here"),
         ("duckdb:////nowhere/at.db?table=t", "no DuckDB file at /nowhere/at.db$"),
         (f"duckdb:///{'x' * 5_000}?table=t", "no DuckDB file"),
-        ("duckdb:f.db?table=t", "no URL of a table"),
-        ("postgresql:host/db?table=t", "no URL of a table"),
+        ("duckdb:f.db?table=t", "not the URL of a table"),
+        ("postgresql:host/db?table=t", "not the URL of a table"),
         ("postgresql://host/db", "either a table"),
         ("mysql://host/db?table=t", "no engine for mysql://"),
         ("s3://bucket/file.parquet", "no engine for s3://"),
         ("postgresqll://u:pw@h/d?table=t", "no engine for postgresqll://"),
-        ("host=here password=pw dbname=d", "no URL of a table"),
+        ("host=here password=pw dbname=d", "not the URL of a table"),
     ],
 )
 def test_what_is_wrong_with_a_url_is_said(url, message):

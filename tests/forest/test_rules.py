@@ -212,7 +212,7 @@ def test_rules_of_scores_state_odds_and_nothing_that_was_not_counted():
     half = math.log(3) / 2
     values = np.array([[0, 0], [half, -half], [-half, half], [0, 0], [0, 0], [0, 0]])
     forest = replace(age_and_color("product"), values=values, variance=np.full(6, 0.01))
-    rule = forest.rules(sort="tree")[1]
+    rule = forest.rules(sort="tree")[0]
     assert str(rule) == "age < 40 -> no (odds × 3, noise 2.5 to 3.7)"
     assert (rule.kind, rule.counts) == ("scores", None)
     assert rule.odds == pytest.approx(3)

@@ -221,3 +221,10 @@ def test_the_exact_source_changes_nothing_and_takes_the_first_best():
     sums = np.array([3, -1, 7])
     assert np.array_equal(ExactSource().perturb(sums, DiscreteLaplace(Fraction(1), 1), 1), sums)
     assert ExactSource().choose([2, 5, 5], [9.0, 0.0, 9.0], PrivateChoice(Fraction(1), 1)) == 1
+
+
+def test_scores_are_cut_off_and_weighed_in_integers():
+    choice, limit = PrivateChoice(Fraction(1, 2), 3), 2**61  # its scale is 6
+    scores = [5, limit + 1, -limit - 1, limit, -limit]
+    assert choice.weighed(scores, [0.0] * 5) == [5, limit, -limit, limit, -limit]
+    assert choice.weighed([1, 2], [0.5, -1.0]) == [1 + 3, 2 - 6]

@@ -141,3 +141,9 @@ def test_weights_of_large_tables_are_as_exact_as_those_of_small_ones(large):
             off = Fraction(weights[i], choice.POINT) - wanted
             assert off + SignChoice.SLACK >= 0
             assert off <= 2 * Fraction(math.log(3)) + SignChoice.SLACK
+
+
+def test_the_logarithm_of_a_weight_is_cut_off():
+    weights = SignChoice(Fraction(1), 1).fixed_weights(np.array([[0], [2**40]]), np.zeros(2))
+    assert weights[0] == -(2**61)
+    assert weights[1] >= 0

@@ -79,6 +79,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "POST /v1/forests/{forest}/predictions": {"records": [{}]},
     "POST /v1/forests/{forest}/quotes": {"epsilon": "0.1"},
+    "POST /v1/forests/{forest}/rules": {"epsilon": "0.1"},
     "POST /v1/forests/{forest}/scores": {"epsilon": "0.1"},
     "POST /v1/forests/{forest}/updates": {"epsilon": "0.1", "batch": "later"},
     "POST /v1/jobs/{job}/cancel": {},

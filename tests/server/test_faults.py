@@ -18,7 +18,7 @@ from frith.server.schema import Job, Journal, Release
 
 pytestmark = pytest.mark.xdist_group("faults")
 FULL = os.environ.get("FRITH_FULL") == "1"
-ROUNDS = 100 if FULL else 2
+ROUNDS, WORKERS = (100, 2) if FULL else (2, 1)
 CLIENTS = 3
 LEARNERS = ("random-decision", "gini", "forest")
 
@@ -75,7 +75,7 @@ def check_books(server, answers):
 
 def test_kill_9_at_random_moments_loses_nothing_and_pays_once(tmp_path):
     moments = random.Random(0)
-    server = ServerProcess(tmp_path, epsilon="4", lease_seconds=1, workers=2)
+    server = ServerProcess(tmp_path, epsilon="4", lease_seconds=1, workers=WORKERS)
     answers = []
     with server, ThreadPoolExecutor(CLIENTS) as pool:
         for number in range(ROUNDS):
@@ -148,7 +148,7 @@ def own_postgres(tmp_path_factory, monkeypatch):
 
 def test_a_postgresql_restart_in_the_middle_of_jobs_loses_nothing(tmp_path, own_postgres):
     server = ServerProcess(
-        tmp_path, own_postgres.get_uri(), epsilon="4", lease_seconds=1, workers=2
+        tmp_path, own_postgres.get_uri(), epsilon="4", lease_seconds=1, workers=WORKERS
     )
     with server, ThreadPoolExecutor(CLIENTS) as pool:
         asked = [pool.submit(ask, server, i) for i in range(CLIENTS * (4 if FULL else 1))]

@@ -7,7 +7,7 @@ import pytest
 
 from frith import Forest
 from frith.forest.report import make_report
-from tests.server.test_pages import analyst  # noqa: F401
+from tests.server.test_pages import analyst, job_of  # noqa: F401
 
 # A share of records, or a number of them: "61% of", "61% ± 1", "61% [", "771 ± 182", "support 12".
 CLAIMS = re.compile(
@@ -79,3 +79,14 @@ def test_bought_rules_are_shown_and_marked_as_counted(house, analyst):  # noqa: 
     api = house.analyst.get(f"/v1/forests/{bought}/rules").json()
     assert api["kind"] == "counts"
     assert all(rule["confidence_low"] <= rule["confidence_high"] for rule in api["rules"])
+
+
+def test_rules_are_bought_on_the_forests_page(house, analyst):  # noqa: F811
+    forest = analyst.train(house, learner="forest", epsilon="2")
+    assert "Count a few rules" in analyst.get(f"/forests/{forest}").text
+    counted = job_of(analyst.post(f"/forests/{forest}/rules", epsilon="1"))
+    house.work()
+    page = analyst.get(f"/forests/{counted}").text
+    assert "Counted in the table." in page
+    assert "Count a few rules" not in page
+    assert house.spent(house.own)[0] == 3

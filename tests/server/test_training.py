@@ -2,8 +2,10 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from frith import Forest
 from frith.learners import BY_NAME
 from frith.server.budget import tables
 from frith.server.run.worker import Worker, open_curator
@@ -196,6 +198,43 @@ def test_only_random_decision_forests_are_updated(house):
     forest = house.train(learner="id3", parameters={})["id"]
     asked = {"epsilon": "1", "batch": "later"}
     refused(house.analyst.post(f"/v1/forests/{forest}/updates", json=asked), "invalid")
+
+
+def test_rules_of_a_forest_are_counted_for_an_epsilon_of_their_own(house, records):
+    job = house.train(learner="forest", parameters={}, epsilon="1")["id"]
+    asked = {"epsilon": "20"}
+    price = said(house.analyst.post(f"/v1/forests/{job}/quotes", json=asked | {"rules": True}))
+    assert (price["cost"], price["left"]) == ("20.0", "39.0")
+    second = said(house.analyst.post(f"/v1/forests/{job}/rules", json=asked), 202)
+    house.work()
+    assert house.spent(house.own)[0] == 21
+    before, after = (
+        Forest.from_json(said(house.analyst.get(f"/v1/forests/{id}"))["forest"])
+        for id in (job, second["id"])
+    )
+    assert (before.measured, after.guarantee.epsilon) == (None, 21)
+    assert np.array_equal(before.values, after.values)
+    for rule in after.measured.rules(leaves_only=True):
+        true = int(rule.covers(records).sum())
+        assert abs(rule.support - true) <= rule.support_margin + 1
+    again = house.analyst.post(f"/v1/forests/{second['id']}/rules", json=asked)
+    assert "counted already" in refused(again, "conflict")
+
+
+@pytest.mark.parametrize("kind", ["forests", "dry-runs"])
+def test_rules_are_counted_for_forests_of_scores_only(house, kind):
+    learner = "id3" if kind == "forests" else "forest"
+    asked = house.analyst.ask(house.table, kind=kind, learner=learner, parameters={})
+    forest, path = said(asked, 202)["id"], "/v1/forests/{}/rules"
+    house.work()
+    answer = house.analyst.post(path.format(forest), json={"epsilon": "1"})
+    assert "train one first" in refused(answer, "invalid")
+
+
+def test_a_quote_is_for_one_thing(house):
+    forest = house.train()["id"]
+    asked = {"epsilon": "1", "batch": "later", "rules": True}
+    refused(house.analyst.post(f"/v1/forests/{forest}/quotes", json=asked), "invalid")
 
 
 def test_persons_are_charged_and_named_in_the_guarantee(house, small):

@@ -145,7 +145,7 @@ class RemoteDatabase(Curating):
         self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = 0
     ) -> Quote:
         """What a `score` would cost and what would be left. Free."""
-        return self._quote_further(forest, QuoteRequest(**_amounts(epsilon, delta)))
+        return self._quote_further(forest, QuoteRequest.read(_amounts(epsilon, delta)))
 
     def quote_update(
         self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = 0
@@ -153,6 +153,14 @@ class RemoteDatabase(Curating):
         """What an `update` would cost and what would be left on the account that pays for it. Free."""
         return self._quote_further(
             forest, QuoteRequest.read({**_amounts(epsilon, delta), "batch": batch})
+        )
+
+    def quote_rules(
+        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = 0
+    ) -> Quote:
+        """What `measure_rules` would cost and what would be left. Free."""
+        return self._quote_further(
+            forest, QuoteRequest.read({**_amounts(epsilon, delta), "rules": True})
         )
 
     def _quote_further(self, forest: PrivateForestClassifier | str, body: QuoteRequest) -> Quote:
@@ -289,6 +297,33 @@ class RemoteDatabase(Curating):
         """
         path = ("forests", id_of(forest), "updates")
         body = UpdateRequest.read({**_amounts(epsilon, delta), "batch": batch})
+        return self._ask_forest(path, body, key, wait, progress)
+
+    @overload
+    def measure_rules(
+        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
+    ) -> PrivateForestClassifier: ...  # fmt: skip
+    @overload
+    def measure_rules(
+        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        key: str | None = ..., wait: Literal[False], progress: Progress = ...,
+    ) -> Job: ...  # fmt: skip
+    def measure_rules(
+        self,
+        forest: PrivateForestClassifier | str,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        key: str | None = None,
+        wait: bool = True,
+        progress: Progress = True,
+    ) -> PrivateForestClassifier | Job:
+        """The same forest with a few of its rules counted, as a new estimator. Charged.
+
+        `forest_.measured.rules()` lists them; what was counted adds to the forest's guarantee.
+        """
+        path, body = ("forests", id_of(forest), "rules"), BudgetRequest(**_amounts(epsilon, delta))
         return self._ask_forest(path, body, key, wait, progress)
 
     def party(self) -> PartyInfo:

@@ -134,10 +134,10 @@ class ForestRequest(BudgetRequest):
 
 
 class QuoteRequest(BudgetRequest):
-    batch: Name | None = Field(
-        default=None,
-        description="Names the batch of an update; without it, the quote is for a score.",
-    )
+    """For a score, unless it says what else."""
+
+    batch: Name | None = Field(default=None, description="Names the batch of an update.")
+    rules: bool = Field(default=False, description="For counts of the forest's rules.")
 
 
 class UpdateRequest(BudgetRequest):

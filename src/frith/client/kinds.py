@@ -17,7 +17,17 @@ class JobKind(StrEnum):
     DRY_RUN = "dry-run"
     SCORE = "score"
     UPDATE = "update"
+    RULES = "rules"
     COUNT = "count"
+
+    @property
+    def makes_forest(self) -> bool:
+        return self in (JobKind.TRAIN, JobKind.DRY_RUN, JobKind.UPDATE, JobKind.RULES)
+
+    @property
+    def reads_forest(self) -> bool:
+        """Whether it is about a forest that was released before."""
+        return self in (JobKind.SCORE, JobKind.UPDATE, JobKind.RULES)
 
 
 class JobState(StrEnum):

@@ -98,6 +98,7 @@ class Report:
     findings: list[Finding]
     rows: int = 0
     malformed_rows: int = 0
+    unread_rows: int = 0
     is_whole: bool = True
 
     @property
@@ -217,8 +218,9 @@ def _records(report: Report) -> Iterator[str]:
     declared = report.domain.records
     if declared is None:
         return
-    is_less = report.is_whole and report.rows < (1 - FAR_OFF) * declared
-    if is_less or report.rows > (1 + FAR_OFF) * declared:
+    rows = report.rows + report.unread_rows
+    is_less = report.is_whole and rows < (1 - FAR_OFF) * declared
+    if is_less or rows > (1 + FAR_OFF) * declared:
         yield (
             f"the table has far {'fewer' if is_less else 'more'} records than records = {declared:,} "
             "declares; learners choose their shape by that number"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from frith.domain import Domain
-from frith.engines.base import Engine
+from frith.engines.base import Engine, LocalEngine
 from frith.engines.duckdb import DuckDBEngine
 from frith.engines.files import FileEngine
 from frith.engines.memory import MemoryEngine
@@ -39,6 +39,7 @@ def open_table(
     newlines_in_cells: bool = False,
     types: Mapping[str, str] | None = None,
     timeouts: Timeouts = USUAL,
+    device: str | None = None,
 ) -> Engine:
     """Open a DataFrame, an Arrow table, an array, or a path to Parquet, CSV or Feather files.
 
@@ -56,7 +57,15 @@ def open_table(
     `types`, the `types` of an engine that was opened earlier, columns must still be of those types:
     where a catalogue declares them this is checked here, else at the first pass. `timeouts` say how
     long a database is waited for.
+
+    `device="cuda"` keeps the codes of the records on a GPU and adds them up there, with the same sums.
     """
+    if device is not None:
+        opened = open_table(
+            source, domain, y, threads=threads, newlines_in_cells=newlines_in_cells, types=types,
+            timeouts=timeouts,
+        )  # fmt: skip
+        return _on_device(opened, device)
     if isinstance(source, Engine):
         return source
     if y is not None and (is_frame(source) or isinstance(source, str | Path)):
@@ -67,8 +76,18 @@ def open_table(
         return open_url(source, domain, threads, types)
     if isinstance(source, str) and is_url(source):
         engines = {"duckdb": DuckDBEngine, "postgresql": PostgresEngine}
-        opened = engines[scheme_of(source)]
-        return opened(source, domain, threads, types=types, timeouts=timeouts)
+        kind = engines[scheme_of(source)]
+        return kind(source, domain, threads, types=types, timeouts=timeouts)
     if isinstance(source, str | Path):
         return FileEngine(source, domain, threads, newlines_in_cells=newlines_in_cells, types=types)
     return MemoryEngine(source, domain, y, threads)
+
+
+def _on_device(table: Engine, device: str) -> Engine:
+    if device != "cuda":
+        raise ValueError(f"records are kept by device='cuda' or by none; not by {device!r}")
+    if not isinstance(table, LocalEngine):
+        raise DataError("device='cuda' is for tables that are read here, and Spark's are not")
+    from frith.engines.cuda import CudaEngine
+
+    return CudaEngine(table)

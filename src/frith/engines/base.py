@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frith._jit import available_threads
+from frith._threads import on_threads
 from frith.domain import Domain
 from frith.domain.encoding import Batch, Columns
 from frith.kernels.base import ColumnKernel, Kernel, add_batch
@@ -61,7 +62,9 @@ class LocalEngine(Engine):
 
     def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
         tasks = self.tasks(needed_attributes(kernel))
-        lock = threading.Lock()
+        first = list(itertools.islice(tasks, 2))
+        threads = self.threads if len(first) > 1 else 1  # one batch needs no others
+        tasks, lock = itertools.chain(first, tasks), threading.Lock()
 
         def work() -> NDArray[np.int64]:
             out = np.zeros(kernel.shape, dtype=np.int64)
@@ -72,11 +75,7 @@ class LocalEngine(Engine):
                     return out
                 add_batch(kernel, task(), out)
 
-        if self.threads == 1:
-            return work()
-        with ThreadPoolExecutor(self.threads) as pool:
-            workers = [pool.submit(work) for _ in range(self.threads)]
-            return np.sum([w.result() for w in workers], axis=0, dtype=np.int64)
+        return np.sum(on_threads(threads, work), axis=0, dtype=np.int64)
 
 
 OTHER_TYPES = "its columns are not of the types that it was registered with"

@@ -17,8 +17,10 @@ from frith.engines.memory import required_columns
 from frith.engines.stream import StreamEngine
 from frith.errors import DataError
 
-FIRST_ROWS = 100_000
+FIRST_ROWS = 16_384
 """How many records a fit looks at for its notices."""
+COUNTED_ROWS = 100_000
+"""And how many it counts."""
 
 
 def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
@@ -59,15 +61,16 @@ def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
 
 
 def look_at_first(raw: Raw, domain: Domain, rows: int = FIRST_ROWS) -> Report:
-    """The report of a table's first rows."""
+    """The report of a table's first rows, which also counts some of those that follow."""
     report = empty_report(domain)
     for columns, size in raw():
-        if report.rows == rows:
+        kept = min(size, rows - report.rows)
+        if kept:
+            add_columns(report, _first(columns, kept), kept)
+        report.unread_rows += size - kept
+        if report.rows + report.unread_rows >= COUNTED_ROWS:
             report.is_whole = False
             break
-        kept = min(size, rows - report.rows)
-        report.is_whole = kept == size
-        add_columns(report, _first(columns, kept), kept)
     return report
 
 

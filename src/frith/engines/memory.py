@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from frith._threads import on_threads
 from frith.domain import Domain
 from frith.domain.encoding import (
     Batch,
@@ -26,6 +28,7 @@ from frith.errors import DataError
 from frith.kernels import ColumnKernel
 
 _ROWS = 65_536
+_LOOK_ROWS = 16_384  # a part of the raw table, for its holder
 
 
 class MemoryEngine(LocalEngine):
@@ -46,32 +49,55 @@ class MemoryEngine(LocalEngine):
         super().__init__(domain, threads)
         self._rows = rows
         table = as_table(table, len(domain.names) + (y is None))
-        self._columns = _with_labels(table, y, domain)
+        labels = None if y is None else chunked(_flat(y), domain.label.name)
+        self._raw: tuple[Any, pa.ChunkedArray | None] | None = (table, labels)
+        self._columns, self._size = _with_labels(table, labels, domain)
         self._derived: dict[ColumnKernel, NDArray[Any]] = {}
         self._lock = threading.Lock()
-        _check_columns(table, y, domain)
+        _check_columns(table, labels, domain)
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         with self._lock:
             whole, derived = self._encoded, dict(self._derived)
         for start in range(0, len(whole), self._rows):
-            rows = slice(start, start + self._rows)
-            columns = {column: values[rows] for column, values in derived.items()}
-            yield functools.partial(Batch, whole.codes[rows], whole.labels[rows], columns)
+            yield functools.partial(self._part, whole, derived, start)
 
     def derive(self, column: ColumnKernel) -> None:
         with self._lock:
             if column not in self._derived:
-                whole = self._encoded
-                values = column.compute(Batch(whole.codes, whole.labels, self._derived))
+                values = self._compute(column)
                 self._derived = {column: values}  # an earlier one is not asked for again
+
+    def _compute(self, column: ColumnKernel) -> NDArray[Any]:
+        whole, parts = self._encoded, dict[int, NDArray[Any]]()
+        every = range(0, max(1, len(whole)), self._rows)
+        starts = iter(every)
+
+        def work() -> None:
+            for start in starts:
+                parts[start] = column.compute(self._part(whole, self._derived, start))
+
+        on_threads(min(self.threads, len(every)), work)
+        return np.concatenate([parts[start] for start in sorted(parts)])
+
+    def _part(
+        self, whole: Batch, derived: Mapping[ColumnKernel, NDArray[Any]], start: int
+    ) -> Batch:
+        rows = slice(start, start + self._rows)
+        columns = {column: values[rows] for column, values in derived.items()}
+        return Batch(whole.codes[rows], whole.labels[rows], columns)
 
     def peek(self) -> Raw | None:
         """Nothing once the raw table was let go, so ask before the first question."""
-        columns = self.__dict__.get("_columns")
-        if columns is None:
-            return None
-        return lambda: iter([(columns, len(columns(self.domain.label.name)))])
+        raw = self._raw
+        return None if raw is None else lambda: self._raw_parts(*raw)
+
+    def _raw_parts(
+        self, table: Any, labels: pa.ChunkedArray | None
+    ) -> Iterator[tuple[Columns, int]]:
+        for start in range(0, self._size, _LOOK_ROWS):
+            of = None if labels is None else labels.slice(start, _LOOK_ROWS)
+            yield _with_labels(_rows_of(table, start, start + _LOOK_ROWS), of, self.domain)
 
     @functools.cached_property
     def _encoded(self) -> Batch:
@@ -80,7 +106,8 @@ class MemoryEngine(LocalEngine):
             batch = bound_records(batch, digests, self.domain)
         else:
             batch, _ = encode_records(self._columns, self.domain, threads=self.threads)
-        del self._columns  # the raw table is not needed again
+        del self._columns
+        self._raw = None  # it is not needed again
         return batch
 
 
@@ -90,24 +117,27 @@ def required_columns(domain: Domain) -> tuple[str, ...]:
     return (*domain.names, domain.label.name, *person)
 
 
-def _with_labels(table: Any, y: Any, domain: Domain) -> Columns:
+def _with_labels(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> tuple[Columns, int]:
     is_array = isinstance(table, np.ndarray)
     if is_array and domain.person is not None:
         raise DataError("an array has no person column; pass a DataFrame or an Arrow table")
-    names = domain.names if y is not None else (*domain.names, domain.label.name)
+    names = domain.names if labels is not None else (*domain.names, domain.label.name)
     columns, rows = columns_of(table, names if is_array else None)
-    if y is None:
-        return columns
-    labels = chunked(_flat(y), domain.label.name)
+    if labels is None:
+        return columns, rows
     if len(labels) != rows:
         raise DataError("the table and y differ in their number of rows")
-    return lambda name: labels if name == domain.label.name else columns(name)
+    return lambda name: labels if name == domain.label.name else columns(name), rows
 
 
-def _check_columns(table: Any, y: Any, domain: Domain) -> None:
+def _rows_of(table: Any, start: int, stop: int) -> Any:
+    return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+
+
+def _check_columns(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> None:
     """Check names and types, which are public, without reading a row."""
-    nothing = table.iloc[:0] if hasattr(table, "iloc") else table[:0]
-    columns = _with_labels(nothing, None if y is None else [], domain)
+    of = None if labels is None else labels.slice(0, 0)
+    columns, _ = _with_labels(_rows_of(table, 0, 0), of, domain)
     check_columns(columns, required_columns(domain))
 
 

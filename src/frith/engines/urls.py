@@ -69,7 +69,7 @@ def scheme_of(url: str) -> str:
     """`duckdb` or `postgresql`."""
     found = _URL.match(url)
     if found is None:
-        raise SourceError(f"this is no URL of a table; write {FORMS}")
+        raise SourceError(f"this is not the URL of a table; write {FORMS}")
     scheme = found.group(1).lower()
     if scheme not in SCHEMES:
         raise SourceError(f"there is no engine for {scheme}:// URLs; write {FORMS}")

@@ -290,9 +290,13 @@ class Nodes:
 
     @functools.cached_property
     def told(self) -> NDArray[np.bool_]:
-        """The nodes that say something: not those that were emptied for their noise."""
+        """The nodes that say something: not those that were emptied for their noise.
+
+        Of scores, not the root of a tree that asks something: a mean of leaves, which reads as if it
+        held for everybody.
+        """
         if self.kind is ValueKind.SCORES:
-            return np.ones(len(self.parent), dtype=bool)
+            return (self.parent >= 0) | (self.forest.trees.attribute < 0)
         return self.forest.values.any(axis=1) | (self.forest.variance == 0)
 
     @functools.cached_property

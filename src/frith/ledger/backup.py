@@ -79,7 +79,7 @@ def _lock(target: sqlite3.Connection, file: Path) -> tuple[int, str]:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
             raise SourceError(f"{file} is in use; stop the server and its workers first") from None
         raise SourceError(
-            f"{file} is no ledger that can be read, so what it holds cannot be compared; move it "
+            f"{file} is not a ledger that can be read, so what it holds cannot be compared; move it "
             "away to put the backup in its place"
         ) from None
     return entry, hash_of_it

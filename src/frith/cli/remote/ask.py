@@ -58,15 +58,16 @@ def quote(
     batch: Annotated[
         str | None, typer.Option(help="For an update of --forest: the name of a batch.")
     ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="For counts of --forest's rules.")] = False,
     json: AsJson = False,
 ) -> None:
-    """What a forest, a score or an update would cost and what would be left.
+    """What a forest, a score, an update or counts of rules would cost and what would be left.
 
     Free. Exits with 3 if the budget does not cover it.
     """
     from frith.cli.group import OVER_BUDGET
 
-    found = _quoted(connect(ctx), table, learner, forest, batch, epsilon, delta)
+    found = _quoted(connect(ctx), table, learner, forest, batch, rules, epsilon, delta)
     if json:
         print_json(found.to_json())
     else:
@@ -81,16 +82,20 @@ def _quoted(
     learner: Learner | None,
     forest: str | None,
     batch: str | None,
+    rules: bool,
     epsilon: str,
     delta: str,
 ) -> Quote:
-    if table is not None and forest is None and batch is None:
+    further = batch is not None or rules
+    if table is not None and forest is None and not further:
         return database.quote(table, epsilon, delta, learner)
-    if table is not None or forest is None or learner is not None:
+    if table is not None or forest is None or learner is not None or (batch and rules):
         raise ValueError(
-            "say what to price: TABLE for a forest, --forest ID for a score of one, or --forest ID "
-            "--batch NAME for an update"
+            "say what to price: TABLE for a forest, --forest ID for a score of one, --forest ID "
+            "--batch NAME for an update, or --forest ID --rules for counts of its rules"
         )
+    if rules:
+        return database.quote_rules(forest, epsilon, delta)
     if batch is None:
         return database.quote_score(forest, epsilon, delta)
     return database.quote_update(forest, batch, epsilon, delta)
@@ -181,6 +186,21 @@ def update(
     _finish(job, output, no_wait, json)
 
 
+def measure_rules(
+    ctx: typer.Context,
+    id: ForestId,
+    epsilon: Epsilon,
+    output: Maybe = None,
+    delta: Delta = "0",
+    no_wait: NoWait = False,
+    json: AsJson = False,
+) -> None:
+    """Count a few rules of a forest on its table, and write the forest with them. Charged."""
+    _check(output, no_wait)
+    job = connect(ctx).measure_rules(id, epsilon, delta, wait=False)
+    _finish(job, output, no_wait, json)
+
+
 def cancel(ctx: typer.Context, id: JobId) -> None:
     """Cancel a queued job and its reservation, or stop a running one; then its charge is kept."""
     say(str(connect(ctx).job(id).cancel()))
@@ -225,5 +245,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "score": score,
     "update": update,
+    "measure-rules": measure_rules,
     "cancel": cancel,
 }

@@ -1,4 +1,4 @@
-"""Forests: the release and what is derived from it, free; scores and updates, charged.
+"""Forests: the release and what is derived from it, free; scores, updates and counts of rules, charged.
 
 A request to train one is about a table, and in `tables.py`.
 """
@@ -11,12 +11,14 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from frith.client import documents as d
+from frith.client.kinds import JobKind
 from frith.server.api.jobs import Limit
 from frith.server.api.tables import Key
 from frith.server.auth.caller import HEAVY, Before, Called, Caller
 from frith.server.budget.amounts import read_budget
 from frith.server.jobs import forests, history
 from frith.server.jobs.downloads import unpacked, with_fields
+from frith.server.problems import invalid
 
 router = APIRouter(tags=["forests"])
 
@@ -100,27 +102,42 @@ def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.Predic
 
 @router.post("/forests/{forest}/quotes")
 def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
-    """What a score of this forest, or an update with a batch, would cost. Free."""
+    """What a score of this forest, an update with a batch or counts of its rules would cost. Free."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
+    if asked.batch is not None and asked.rules:
+        raise invalid("a quote is for an update or for counts of rules; ask for each apart")
+    kind = JobKind.RULES if asked.rules else JobKind.UPDATE if asked.batch else JobKind.SCORE
+    about = forests.About(kind, asked.batch or "")
     with caller.read() as session:
-        return forests.quote(context, session, forest, caller.member, budget, asked.batch)
+        return forests.quote(context, session, forest, caller.member, budget, about)
 
 
 @router.post("/forests/{forest}/scores", status_code=202)
 def score(forest: str, asked: d.BudgetRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for a noisy confusion matrix of this forest on its table. Charged."""
-    context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
-    with caller.write() as session:
-        job = forests.ask(context, session, forest, caller.member, budget, key=key)
-        return history.describe(context, session, job)
+    return _ask(forest, asked, caller, forests.About(JobKind.SCORE), key)
 
 
 @router.post("/forests/{forest}/updates", status_code=202)
 def update(forest: str, asked: d.UpdateRequest, caller: Called, key: Key = None) -> d.JobResponse:
     """Ask for this random decision forest with a batch's records added. Charged."""
+    return _ask(forest, asked, caller, forests.About(JobKind.UPDATE, asked.batch), key)
+
+
+@router.post("/forests/{forest}/rules", status_code=202)
+def count_rules(
+    forest: str, asked: d.BudgetRequest, caller: Called, key: Key = None
+) -> d.JobResponse:
+    """Ask for this forest with a few of its rules counted on its table. Charged."""
+    return _ask(forest, asked, caller, forests.About(JobKind.RULES), key)
+
+
+def _ask(
+    forest: str, asked: d.BudgetRequest, caller: Caller, about: forests.About, key: str | None
+) -> d.JobResponse:
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.write() as session:
-        job = forests.ask(context, session, forest, caller.member, budget, asked.batch, key)
+        job = forests.ask(context, session, forest, caller.member, budget, about, key)
         return history.describe(context, session, job)
 
 

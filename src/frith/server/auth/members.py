@@ -163,7 +163,7 @@ def _end_of(context: Context, session: Session, by: Credential) -> str:
         if not days:
             raise Problem(
                 ProblemCode.FORBIDDEN,
-                "a session of the OIDC issuer makes no tokens here; go on with the issuer's",
+                "sessions of an OIDC issuer cannot make tokens here; use the issuer's own",
             )
         return context.now(days=days)
     parent = session.get(Token, by.token, with_for_update=True, populate_existing=True)

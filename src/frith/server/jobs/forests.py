@@ -21,6 +21,7 @@ from frith.forest.scores import NO_SCORES
 from frith.learners import BY_NAME
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
+from frith.privacy.exact import exact
 from frith.server.budget import accounts
 from frith.server.budget.tables import see
 from frith.server.budget.views import View
@@ -30,6 +31,14 @@ from frith.server.jobs.downloads import forest_alone, read_bounded, stored, with
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict, invalid, not_found
 from frith.server.schema import Batch, Job, Member
+
+
+@dataclass(frozen=True)
+class About:
+    """What is asked about a forest: a score, counts of its rules, or an update with a batch."""
+
+    kind: JobKind
+    batch: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ class Released:
 def find_forest(context: Context, session: Session, forest: str, member: Member) -> Released:
     """A forest, by the id of the job that made it."""
     job = history.find_job(session, forest, member)
-    if job.kind not in (JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN):
+    if not JobKind(job.kind).makes_forest:
         raise not_found("forest")
     history.require_done(context, job)
     asked = sizes.origin(session, JobRequest.read(job.body))
@@ -119,7 +128,7 @@ def list_forests(
 ) -> list[Job]:
     """At most `limit` of the member's forests, the newest first, of those that are shown already."""
     done = (
-        Job.kind.in_((JobKind.TRAIN, JobKind.UPDATE, JobKind.DRY_RUN)),
+        Job.kind.in_([kind for kind in JobKind if kind.makes_forest]),
         Job.state == JobState.DONE,
     )
     found: list[Job] = []
@@ -158,11 +167,11 @@ def ask(
     forest: str,
     member: Member,
     budget: Budget,
-    batch: str | None = None,
+    about: About,
     key: str | None = None,
 ) -> Job:
-    """Ask for a score of a forest; with a batch, for the forest with the batch's records added."""
-    view, request, own = _request(context, session, forest, member, budget, batch)
+    """Ask for more about a forest."""
+    view, request, own = _request(context, session, forest, member, budget, about)
     return queue.accept(context, session, view, member, request, key, batch_account=own)
 
 
@@ -172,10 +181,10 @@ def quote(
     forest: str,
     member: Member,
     budget: Budget,
-    batch: str | None,
+    about: About,
 ) -> Quote:
     """What `ask` would cost; refused if `ask` would be, whatever is left of the budget."""
-    view, request, own = _request(context, session, forest, member, budget, batch)
+    view, request, own = _request(context, session, forest, member, budget, about)
     found = sizes.estimate(session, request, view.domain)
     sizes.check(context.settings, found)
     price = accounts.quote(context, session, view, member.name, budget, own)
@@ -188,24 +197,39 @@ def _request(
     forest: str,
     member: Member,
     budget: Budget,
-    batch: str | None,
+    about: About,
 ) -> tuple[View, JobRequest, str | None]:
     found = find_forest(context, session, forest, member)
     view = see(session, found.job.table, member)
-    return view, *ask_about(session, found, view, budget, batch)
+    return view, *ask_about(session, found, view, budget, about)
 
 
 def ask_about(
-    session: Session, found: Released, view: View, budget: Budget, batch: str | None
+    session: Session, found: Released, view: View, budget: Budget, about: About
 ) -> tuple[JobRequest, str | None]:
-    """The request for a score, or for an update with a batch; and the batch, if it has its own accounts.
+    """The request for more about a forest; and the batch, if it has its own accounts.
 
     The grant must still include the forest's attributes.
     """
     view.check_reach(found.asked.details["columns"])
-    if batch is None:
-        view.policy.check(None, budget)
-        return JobRequest(JobKind.SCORE, budget, {"forest": found.job.release}), None
+    if about.kind == JobKind.UPDATE:
+        return _ask_to_update(session, found, view, budget, about.batch)
+    if about.kind == JobKind.RULES:
+        _check_rules(found)
+    view.policy.check(None, budget)
+    return JobRequest(about.kind, budget, {"forest": found.job.release}), None
+
+
+def _check_rules(found: Released) -> None:
+    if found.learner != "forest" or found.is_dry:
+        raise invalid("rules are counted for a forest of the learner forest; train one first")
+    if found.job.kind == JobKind.RULES or exact(found.asked.details["parameters"]["rules_share"]):
+        raise conflict("rules of this forest were counted already")
+
+
+def _ask_to_update(
+    session: Session, found: Released, view: View, budget: Budget, batch: str
+) -> tuple[JobRequest, str | None]:
     if found.learner != "random-decision" or found.is_dry:
         raise invalid("only a random-decision forest can be updated; train one first")
     further = session.get(Batch, (view.name, check_name("batch", batch)))

@@ -123,8 +123,8 @@ def _limits(settings: Settings, seconds: float, held: int) -> Limits:
 
 
 def origin(session: Session | None, asked: JobRequest) -> JobRequest:
-    """The request whose forest this one scores or updates, or the request itself."""
-    while asked.kind in (JobKind.SCORE, JobKind.UPDATE):
+    """The request whose forest this one is about, or the request itself."""
+    while JobKind(asked.kind).reads_forest:
         assert session is not None
         asked = JobRequest.read(maker(session, asked.details["forest"]).body)
     return asked

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from frith.engines import Engine, open_table
 from frith.errors import FrithError
 from frith.forest import Forest
 from frith.learners import RandomDecisionForestClassifier
+from frith.learners.forest import count_rules
 from frith.server.budget.tables import domain_of, get_table
 from frith.server.jobs.counting import count
 from frith.server.jobs.journal import unpack
@@ -55,8 +57,8 @@ class Work:
         self.domain = self._domain(domain_of(table))
 
     def _earlier(self, session: Session) -> dict[str, Any]:
-        """The release that the job scores or updates."""
-        if self.asked.kind not in (JobKind.SCORE, JobKind.UPDATE):
+        """The release that the job is about."""
+        if not JobKind(self.asked.kind).reads_forest:
             return {}
         release = session.get(Release, self.asked.details["forest"])
         assert release is not None
@@ -106,6 +108,8 @@ class Work:
             return {"counts": count(self.asked, curator, self._settings)}
         if self.asked.kind == JobKind.UPDATE:
             return self.earlier | {"forest": self._updated(curator).to_json()}
+        if self.asked.kind == JobKind.RULES:
+            return self.earlier | {"forest": self._with_rules(curator).to_json()}
         forest = self._learner().learn(curator)
         details = {name: self.asked.details[name] for name in ("learner", "parameters")}
         more = (_MADE_UP,) if self.is_dry else ()
@@ -118,6 +122,12 @@ class Work:
         return self.forest.plus(
             _assuming(learner.count(curator, self.forest.trees)), disjoint=self.disjoint
         )
+
+    def _with_rules(self, curator: Curator) -> Forest:
+        assert self.forest is not None
+        counted = count_rules(curator, self.forest, Fraction(1))
+        guarantee = self.forest.guarantee.then(curator.guarantee)
+        return _assuming(replace(counted, guarantee=guarantee))
 
     def _learner(self) -> Any:
         return make_learner(self.asked, self.domain, self.seed)

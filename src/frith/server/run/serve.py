@@ -122,7 +122,7 @@ def _no_place(settings: Settings, error: Exception) -> str:
         return f"port {port} may not be used; choose one from 1024 on with --port or FRITH_PORT"
     if getattr(error, "errno", None) == errno.EADDRINUSE:
         return f"port {port} of {host} is in use; choose another with --port or FRITH_PORT"
-    return f"{host} is no address of this machine; choose one with --host or FRITH_HOST"
+    return f"{host} is not an address of this machine; choose one with --host or FRITH_HOST"
 
 
 def _tls(settings: Settings) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A forest: its guarantee, its rules, its pictures, and the forms for scores and updates."""
+"""A forest: its guarantee, its rules, its pictures, and the forms that ask for more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from sqlalchemy.orm import Session
 
-from frith.client.kinds import ProblemCode
+from frith.client.kinds import JobKind, ProblemCode
 from frith.curator.confusion import Score
 from frith.forest import Forest
 from frith.forest.report.facts import NOT_THE_SAME, facts_of, recipe, spent_rows
@@ -32,6 +32,7 @@ router = APIRouter()
 Tree = Annotated[int | None, Query(ge=0, le=100_000)]
 _RULES = 20  # shown at first
 _MAX_RULES = 10_000  # in a download, the clearest
+SCORE, RULES = forests.About(JobKind.SCORE), forests.About(JobKind.RULES)
 
 
 @router.get("/forests/{forest}", dependencies=HEAVY)
@@ -79,30 +80,42 @@ def download_rules(forest: str, page: Page) -> Response:
 
 @router.get("/forests/{forest}/quote")
 def quote(
-    forest: str, page: Page, epsilon: str = "", delta: str = "", batch: str | None = None
+    forest: str,
+    page: Page,
+    epsilon: str = "",
+    delta: str = "",
+    batch: str | None = None,
+    rules: bool = False,
 ) -> JSONResponse:
-    """What a score, or an update with a batch, would cost."""
+    """What a score, an update with a batch or counts of rules would cost."""
+    about = SCORE if batch is None else forests.About(JobKind.UPDATE, batch)
     with page.read() as session:
         found = forests.find_forest(page.context, session, forest, page.member)
         view = tables.see(session, found.job.table, page.member)
-        return JSONResponse(_price(page, session, found, view, epsilon, delta, batch))
+        price = _price(page, session, found, view, RULES if rules else about, epsilon, delta)
+        return JSONResponse(price)
 
 
 @router.post("/forests/{forest}/scores", dependencies=HEAVY)
 def score(form: PostedForm, forest: str, page: Page) -> Response:
-    return _ask(page, forest, form, "score", None)
+    return _ask(page, forest, form, "score", SCORE)
 
 
 @router.post("/forests/{forest}/updates", dependencies=HEAVY)
 def update(form: PostedForm, forest: str, page: Page) -> Response:
-    return _ask(page, forest, form, "update", form.text("batch"))
+    return _ask(page, forest, form, "update", forests.About(JobKind.UPDATE, form.text("batch")))
 
 
-def _ask(page: PageRequest, forest: str, form: Form, at: str, batch: str | None) -> Response:
+@router.post("/forests/{forest}/rules", dependencies=HEAVY)
+def count_rules(form: PostedForm, forest: str, page: Page) -> Response:
+    return _ask(page, forest, form, "counted", RULES)
+
+
+def _ask(page: PageRequest, forest: str, form: Form, at: str, about: forests.About) -> Response:
     try:
         budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
         with page.write() as session:
-            job = forests.ask(page.context, session, forest, page.member, budget, batch)
+            job = forests.ask(page.context, session, forest, page.member, budget, about)
     except Problem as problem:
         return _forest_page(page, forest, form=form, problem=problem, at=at)
     return page.go("jobs", job.id)
@@ -171,7 +184,7 @@ def _scores(page: PageRequest, session: Session, found: Released) -> list[dict[s
 def _asking(
     page: PageRequest, session: Session, found: Released, form: Form, at: str
 ) -> dict[str, Any] | None:
-    """The template's values for the forms of a score and an update; None if the member may not ask."""
+    """The template's values for the forms that ask for more; None if the member may not ask."""
     if found.job.member != page.member.name or found.is_dry:
         return None
     try:
@@ -179,18 +192,21 @@ def _asking(
     except Problem:  # the grant was withdrawn; the forest stays
         return None
     batches = tables.list_batches(session, view.name)
-    epsilons = [form.text("epsilon") if at == name else "" for name in ("score", "update")]
-    score_epsilon, update_epsilon = epsilons[0] or "0.1", epsilons[1] or "0.5"
     batch = form.text("batch") or (batches[0].name if batches else "")
+    forms = {"score": (SCORE, "0.1"), "update": (forests.About(JobKind.UPDATE, batch), "0.5"),
+             "counted": (RULES, "0.2")}  # fmt: skip
+    epsilon = {name: (form.text("epsilon") if at == name else "") or usual
+               for name, (_, usual) in forms.items()}  # fmt: skip
     return {
         "view": view,
         "account": own_account(page, session, view),
         "slider": slider(view),
         "batches": batches if found.learner == "random-decision" else [],
-        "score_epsilon": score_epsilon,
-        "score_price": _price(page, session, found, view, score_epsilon),
-        "update_epsilon": update_epsilon,
-        "update_price": _price(page, session, found, view, update_epsilon, batch=batch),
+        "epsilon": epsilon,
+        "price": {
+            name: _price(page, session, found, view, about, epsilon[name])
+            for name, (about, _) in forms.items()
+        },
     }
 
 
@@ -199,11 +215,11 @@ def _price(
     session: Session,
     found: Released,
     view: View,
+    about: forests.About,
     epsilon: str,
     delta: str = "",
-    batch: str | None = None,
 ) -> dict[str, Any]:
     def check(budget: Budget) -> str | None:
-        return forests.ask_about(session, found, view, budget, batch)[1]
+        return forests.ask_about(session, found, view, budget, about)[1]
 
     return price(page, session, view, epsilon, delta, check)

@@ -24,6 +24,7 @@ KINDS = {
     "dry-run": "dry run",
     "score": "private score",
     "update": "updated forest",
+    "rules": "forest with counted rules",
 }
 
 

@@ -22,7 +22,7 @@ function followPrice(form) {
   let asked = 0;
   const ask = async () => {
     const query = new URLSearchParams();
-    for (const name of ["epsilon", "delta", "learner", "batch"]) {
+    for (const name of ["epsilon", "delta", "learner", "batch", "rules"]) {
       if (field(form, name)) query.set(name, field(form, name).value);
     }
     const turn = ++asked;

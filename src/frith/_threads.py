@@ -1,0 +1,34 @@
+"""The threads that passes over records share: started once, because a step of a fit is a pass."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
+
+T = TypeVar("T")
+_MOST = 256
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Starts a thread only when none is idle."""
+    return ThreadPoolExecutor(_MOST, thread_name_prefix="frith")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not live on in a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def on_threads(threads: int, work: Callable[[], T]) -> list[T]:
+    """What `work` returns on so many threads at once, this one among them. It must not call this."""
+    if threads == 1:
+        return [work()]
+    others = [_pool().submit(work) for _ in range(threads - 1)]
+    try:
+        own = work()
+    finally:
+        wait(others)
+    return [own, *(other.result() for other in others)]
