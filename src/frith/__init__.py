@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RandomDecisionForestClassifier,
         SignalForestClassifier,
     )
+    from frith.learners.session import budget
     from frith.ledger import Ledger
     from frith.privacy import Budget, Guarantee
 
@@ -53,6 +54,7 @@ _HOMES = {
     "RandomDecisionForestClassifier": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
+    "budget": "frith.learners.session",
     "check": "frith.engines.check",
     "connect": "frith.client",
     "learn_domain": "frith.domain.draft",
@@ -78,6 +80,7 @@ __all__ = [
     "RandomDecisionForestClassifier",
     "RemoteError",
     "SignalForestClassifier",
+    "budget",
     "check",
     "connect",
     "learn_domain",
