@@ -132,7 +132,8 @@ def show_model(model: Any, output: Path) -> None:
 
     from frith.cli.console import quoted
 
+    lines = [model.forest_.describe(), *([str(model.receipt_)] if model.receipt_ else [])]
     color = "green" if model.forest_.guarantee.holds else "red"
     title = Text(str(output), style=f"bold {color}")
-    out().print(Panel(Text(model.describe()), title=title, border_style=color, expand=False))
+    out().print(Panel(Text("\n".join(lines)), title=title, border_style=color, expand=False))
     say(f"next: frith show {quoted(output)}", "dim")

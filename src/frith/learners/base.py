@@ -32,7 +32,6 @@ from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.learners.session import ledger_for
 from frith.learners.surroundings import assumptions_of_callers
 from frith.privacy.budget import Budget
-from frith.privacy.exact import readable
 
 if TYPE_CHECKING:
     from frith.ledger import Ledger
@@ -147,14 +146,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         Fits that are charged to a ledger have a receipt instead, and the ledger adds them up.
         """
         check_is_fitted(self)
-        if self.receipt_ is None:
-            price = spending.together(self.forest_.guarantee.neighbors)
-        else:
-            price = (
-                f"receipt {self.receipt_.id}: {self.receipt_.unit} {readable(self.receipt_.amount)} "
-                f"charged, {readable(self.receipt_.spent)} spent in all"
-            )
-        return "\n".join([self.forest_.describe(), *([] if price is None else [price])])
+        price = self.receipt_ or spending.together(self.forest_.guarantee.neighbors)
+        return "\n".join([self.forest_.describe(), *([str(price)] if price else [])])
 
     def explain(self, X: Any, label: Any = None) -> pd.DataFrame:
         """What each attribute adds to each record's prediction; see `Forest.explain`.
