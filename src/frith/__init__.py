@@ -14,7 +14,7 @@ from frith._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from frith.client import connect
-    from frith.domain import Categorical, Domain, Numeric, Person
+    from frith.domain import Categorical, Date, Domain, Numeric, Ordered, Person
     from frith.domain.draft import learn_domain
     from frith.engines import open_table
     from frith.engines.check import check
@@ -38,8 +38,9 @@ _HOMES = {
     "Budget": "frith.privacy",
     "BudgetExceeded": "frith.errors",
     "C45Classifier": "frith.learners",
-    "Categorical": "frith.domain.domain",
-    "Domain": "frith.domain.domain",
+    "Categorical": "frith.domain",
+    "Date": "frith.domain",
+    "Domain": "frith.domain",
     "Forest": "frith.forest.forest",
     "ForestClassifier": "frith.learners",
     "FrithError": "frith.errors",
@@ -48,8 +49,9 @@ _HOMES = {
     "ID3Classifier": "frith.learners",
     "InfoGainForestClassifier": "frith.learners",
     "Ledger": "frith.ledger",
-    "Numeric": "frith.domain.domain",
-    "Person": "frith.domain.domain",
+    "Numeric": "frith.domain",
+    "Ordered": "frith.domain",
+    "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
     "RemoteError": "frith.errors",
@@ -65,6 +67,7 @@ __all__ = [
     "BudgetExceeded",
     "C45Classifier",
     "Categorical",
+    "Date",
     "Domain",
     "Forest",
     "ForestClassifier",
@@ -75,6 +78,7 @@ __all__ = [
     "InfoGainForestClassifier",
     "Ledger",
     "Numeric",
+    "Ordered",
     "Person",
     "PrivacyLeakWarning",
     "RandomDecisionForestClassifier",

@@ -47,7 +47,7 @@ def sensors(n, rng):
 
 MESSY = {
     "passengers": (passengers, "Survived", ["Sex", "Age", "Fare"], "Jo 17"),
-    "customers": (customers, "churn", ["active", "plan", "spend"], "000000"),
+    "customers": (customers, "churn", ["active", "plan", "joined", "spend"], "000000"),
     "visits": (visits, "outcome", ["smoker", "town", "score"], "hurts"),
     "sensors": (sensors, "fault", ["reading", "flag"], "dev-17"),
 }

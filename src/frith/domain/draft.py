@@ -6,6 +6,8 @@ a draft holds was still learned from the records.
 
 from __future__ import annotations
 
+import calendar
+import functools
 import math
 import re
 import sys
@@ -13,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -20,7 +23,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from frith.domain.domain import MAX_VALUES, Attribute, Categorical, Domain, Numeric, Person
+from frith.domain.attributes import (
+    MAX_VALUES,
+    Attribute,
+    Categorical,
+    Date,
+    Numeric,
+    Ordered,
+)
+from frith.domain.dates import DAY, is_moment
+from frith.domain.domain import Domain, Person
 from frith.domain.encoding import (
     CELL_BYTES,
     Columns,
@@ -28,6 +40,7 @@ from frith.domain.encoding import (
     check_columns,
     columns_of,
     distinct,
+    numbers_of,
 )
 from frith.errors import DataError, DomainError, PrivacyLeakWarning
 
@@ -48,7 +61,12 @@ SMALL = 20
 
 _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]I[dD]$").search
 
-_is_date = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?").fullmatch
+_is_other_date = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T].*)?").fullmatch
+
+_EVER = Date("any", "0001-01-01 00:00", "9999-12-31 23:59:59")
+
+SHORT = 14
+"""Days: over no more of them, the time of day is kept."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +88,26 @@ class _Column:
     cells: pa.ChunkedArray
     hints: list[str] = field(default_factory=list)
 
+    @functools.cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """Each date in seconds since 1970, NaN where there is none."""
+        return np.concatenate([[], *(numbers_of(chunk, _EVER) for chunk in self.cells.chunks)])
+
+    @functools.cached_property
+    def holds_dates(self) -> bool:
+        """Whether every cell that is not missing is a date."""
+        if is_moment(self.cells.type):
+            return True
+        if _is_number(self.cells.type) or pa.types.is_boolean(self.cells.type):
+            return False
+        dates = int(np.sum(~np.isnan(self.seconds)))
+        return 0 < dates == len(self.cells) - self.cells.null_count
+
 
 def draft_domain(
     table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
-    """Text and booleans become categorical, numbers numeric with rounded bounds.
+    """Text and booleans become categorical, numbers and dates have rounded bounds.
 
     Columns are left out, with the reason, that look like identifiers or cannot be described.
     """
@@ -154,6 +187,8 @@ def _why_not(column: _Column) -> str | None:
     kind = column.cells.type
     if len(column.cells) == column.cells.null_count > 0:
         return "holds no value"
+    if column.holds_dates:
+        return None
     if pa.types.is_integer(kind):
         numbers = column.cells.drop_null().unique().to_numpy()
         if len(numbers) < max(SMALL, len(column.cells) - column.cells.null_count):
@@ -161,8 +196,8 @@ def _why_not(column: _Column) -> str | None:
         if _is_id(column.name) or int(numbers.max()) - int(numbers.min()) < 2 * len(numbers):
             return "looks like an identifier: no two records share a number"
     elif not _is_number(kind) and _names_records(tally := _tally(column.cells, column.name)):
-        if all(_is_date(str(value)) for value in tally if value is not None):
-            return "holds dates: add a column of the days since some public date, and declare that"
+        if all(_is_other_date(str(value)) for value in tally if value is not None):
+            return "holds dates in a form that is read in several ways; write them as 2024-01-31"
         return "looks like an identifier or free text: most values occur once"
     return None
 
@@ -178,6 +213,10 @@ def _names_records(tally: Counter[Any]) -> bool:
 def _draft_attribute(column: _Column) -> Attribute:
     if _is_number(column.cells.type):
         return _draft_numeric(column)
+    if column.holds_dates:
+        return _draft_date(column)
+    if pa.types.is_dictionary(column.cells.type) and column.cells.type.ordered:
+        return _draft_ordered(column)
     name, tally = column.name, _tally(column.cells, column.name)
     has_missing = tally.pop(None, 0) > 0
     if not tally:
@@ -243,6 +282,49 @@ def _draft_numeric(column: _Column) -> Numeric:
         column.hints.append("a log scale, because most numbers are small beside the largest")
     column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
     return Numeric(name, low, high, scale=scale, missing=missing)
+
+
+def _draft_date(column: _Column) -> Date:
+    """Bounds are whole years, or whole months where there are few, or days and times."""
+    known, missing = column.seconds[~np.isnan(column.seconds)], bool(np.isnan(column.seconds).any())
+    if len(known) == 0:
+        return Date(column.name, "1900-01-01", "2099-12-31", missing=missing)
+    usual = np.clip(_without_outliers(known), _EVER.low, _EVER.high)
+    if len(usual) < len(known):
+        column.hints.append("a few dates lie far outside these bounds and are clamped")
+    low, high = (_EVER.value_of(float(x)) for x in (usual.min(), usual.max()))
+    assert isinstance(low, datetime)
+    assert isinstance(high, datetime)
+    column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
+    if (high - low).days <= SHORT and np.any(usual % DAY):
+        first, last = (
+            datetime.combine(d, t) for d, t in ((low, time.min), (high, time(23, 59, 59)))
+        )
+        return Date(column.name, first, last, missing=missing)
+    return Date(column.name, *_rounded_days(low.date(), high.date()), missing=missing)
+
+
+def _rounded_days(low: date, high: date) -> tuple[date, date]:
+    """Whole years for dates over two years or more, whole months for fewer.
+
+    >>> _rounded_days(date(2019, 3, 4), date(2023, 5, 6))
+    (datetime.date(2019, 1, 1), datetime.date(2023, 12, 31))
+    >>> _rounded_days(date(2023, 3, 4), date(2023, 5, 6))
+    (datetime.date(2023, 3, 1), datetime.date(2023, 5, 31))
+    """
+    if (high - low).days >= 730:
+        return low.replace(month=1, day=1), high.replace(month=12, day=31)
+    days = calendar.monthrange(high.year, high.month)[1]
+    return low.replace(day=1), high.replace(day=days)
+
+
+def _draft_ordered(column: _Column) -> Attribute:
+    """The categories of a type that gives them an order, used or not."""
+    _, categories = distinct(column.cells.combine_chunks(), column.name)
+    values = [_value(cell) for cell in categories.to_pylist()]
+    if not 2 <= len(values) == len({*values} - {None}):
+        return Categorical(column.name, draft_values(column.cells, column.name))
+    return Ordered(column.name, values, missing=column.cells.null_count > 0)
 
 
 def _without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from frith.client.documents import Quote
 from frith.client.kinds import JobState
-from frith.domain import Attribute, Domain, Numeric, Person
+from frith.domain import Attribute, Date, Domain, Numeric, Ordered, Person
 from frith.ledger import State
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, readable
@@ -154,6 +154,10 @@ def meaning(budget: Budget, person: Person | None) -> str:
 
 
 def kind_of(attribute: Attribute) -> str:
+    if isinstance(attribute, Date):
+        return "date"
+    if isinstance(attribute, Ordered):
+        return "ordered"
     return "number" if isinstance(attribute, Numeric) else attribute.kind
 
 
@@ -162,7 +166,7 @@ def values_of(attribute: Attribute) -> str:
     if isinstance(attribute, Numeric):
         scale = ", log scale" if attribute.scale == "log" else ""
         missing = "; may be missing" if attribute.missing else ""
-        return f"{attribute.low:g} to {attribute.high:g}{scale}{missing}"
+        return f"{attribute.text_of(attribute.low)} to {attribute.text_of(attribute.high)}{scale}{missing}"
     shown = ", ".join(str(v) for v in attribute.values[:_VALUES])
     more = attribute.size - _VALUES
     return shown + (f" and {more:,} more" if more > 0 else "")
