@@ -28,6 +28,7 @@ from frith.forest import Forest
 from frith.forest.origin import Origin
 from frith.learners import spending
 from frith.learners.notices import tell
+from frith.learners.prior import reweighted
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.learners.session import ledger_for
 from frith.learners.surroundings import assumptions_of_callers
@@ -121,18 +122,38 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         model._adopt(forest, receipt)
         return model
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, class_prior: Any = None, trained_prior: Any = None
+    ) -> NDArray[Any]:
         """The most probable label of each record, the first in domain order where labels tie.
 
-        Reads releases only: costs no budget.
+        Reads releases only: costs no budget. `class_prior` is as in `predict_proba`.
         """
         check_is_fitted(self)
-        return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
+        if class_prior is None:
+            return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
+        proba = self.predict_proba(X, class_prior=class_prior, trained_prior=trained_prior)
+        return self.classes_[proba.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Label probabilities, columns in the order of `classes_`. Costs no budget."""
+    def predict_proba(
+        self, X: Any, *, class_prior: Any = None, trained_prior: Any = None
+    ) -> NDArray[np.float64]:
+        """Label probabilities, columns in the order of `classes_`. Costs no budget.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table or array
+            The records to predict.
+        class_prior : dict, "balanced" or None, default=None
+            The share of each label where the forest is used, if it is another than in training.
+            Probabilities are multiplied by new over old shares, and add up to 1 again.
+        trained_prior : dict or None, default=None
+            The shares in training, if they are public. None takes what the forest counted.
+        """
         check_is_fitted(self)
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
+        if class_prior is not None:
+            proba = reweighted(proba, self.forest_, class_prior, trained_prior)
         return proba[:, self._class_order]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
