@@ -72,7 +72,7 @@ def read_table(path: str | Path) -> tuple[pa.Table, Csv | None]:
             return pa.concat_tables(parts, promote_options="permissive"), None
         return ds.dataset(files, format=kind).to_table(), None
     except BROKEN:
-        raise SourceError(f"{path} is not a readable {kind} file; it may be cut off") from None
+        raise SourceError(f"{path} cannot be read as {kind}; it may be cut off") from None
 
 
 def _find_dialect(file: str) -> Csv | None:
