@@ -68,7 +68,9 @@ def test_a_forest_of_scores_needs_counted_rules_or_a_declared_prior():
     assert np.isfinite(model.predict_proba(X, class_prior="balanced")).all()
 
 
-@pytest.mark.parametrize("wrong", [{"no": 1}, {"no": 0, "yes": 1}, {"no": 1, "yes": np.nan}, [1, 1], "x"])
+@pytest.mark.parametrize(
+    "wrong", [{"no": 1}, {"no": 0, "yes": 1}, {"no": 1, "yes": np.nan}, [1, 1], "x"]
+)
 def test_a_prior_that_leaves_a_label_out_is_refused(trained, wrong):
     with pytest.raises(ValueError, match="a share above 0 for each label"):
         trained.predict(rare_table(5)[0], class_prior=wrong)

@@ -556,7 +556,9 @@ def test_a_forest_outlives_its_grant_but_nothing_more_can_be_asked(house, analys
 
 def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     path = house.folder / "people.csv"
-    path.write_text("age;sex;seen;town;ill\n" + "41;f;2024-01-01;a;yes\n17;m;2024-03-01;b;no\n" * 30)
+    path.write_text(
+        "age;sex;seen;town;ill\n" + "41;f;2024-01-01;a;yes\n17;m;2024-03-01;b;no\n" * 30
+    )
     fields = {"name": "people", "connection": "sample", "table": "people.csv", "label": "ill",
               "epsilon": "1", "learners": ["forest", "gini"], "leave_out": "sex\ntown"}  # fmt: skip
     drafted = curator.post("/curate/register", status=200, draft="yes", **fields)

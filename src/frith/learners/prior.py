@@ -21,7 +21,11 @@ def reweighted(
     differ. Columns are in the domain's order.
     """
     new = _shares("class_prior", class_prior, forest)
-    old = _released(forest) if trained_prior is None else _shares("trained_prior", trained_prior, forest)
+    old = (
+        _released(forest)
+        if trained_prior is None
+        else _shares("trained_prior", trained_prior, forest)
+    )
     weighted = proba * (new / old)
     totals = weighted.sum(axis=1, keepdims=True)
     return np.where(totals > 0, weighted / np.where(totals > 0, totals, 1.0), new)
