@@ -15,7 +15,7 @@ from frith._version import __version__ as __version__
 if TYPE_CHECKING:
     from frith.client import connect
     from frith.domain import Categorical, Date, Domain, Numeric, Ordered, Person
-    from frith.domain.draft import learn_domain
+    from frith.domain.draft import draft_domain, learn_domain
     from frith.engines import open_table
     from frith.engines.check import check
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
@@ -59,6 +59,7 @@ _HOMES = {
     "budget": "frith.learners.session",
     "check": "frith.engines.check",
     "connect": "frith.client",
+    "draft_domain": "frith.domain.draft",
     "learn_domain": "frith.domain.draft",
     "open_table": "frith.engines",
 }
@@ -87,6 +88,7 @@ __all__ = [
     "budget",
     "check",
     "connect",
+    "draft_domain",
     "learn_domain",
     "open_table",
 ]

@@ -33,6 +33,7 @@ from frith.domain.attributes import (
     check_name,
     is_whole,
 )
+from frith.domain.notebook import domain_html
 from frith.errors import DomainError
 
 FORMAT = "frith-domain/1"
@@ -209,6 +210,25 @@ class Domain:
         if not wanted:
             raise DomainError(f"a view of no attribute; name some of {', '.join(self.names)}")
         return replace(self, attributes=tuple(a for a in self.attributes if a.name in wanted))
+
+    def _repr_html_(self) -> str:
+        return domain_html(self.label, self.attributes, self.facts)
+
+    @property
+    def facts(self) -> list[str]:
+        """What is declared about the whole table, in words."""
+        facts = [
+            "number of records: "
+            + ("not declared" if self.records is None else f"{self.records:,}")
+        ]
+        if self.person is not None:
+            most = f"at most {self.person.records} records each"
+            facts.append(f"protects persons, by the column {self.person.column!r}, {most}")
+        if self.learned:
+            facts.append(
+                "drafted from the records: replace what is not public knowledge, then set learned to False"
+            )
+        return facts
 
     # -- files ---------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ from frith.domain.encoding import (
     distinct,
     numbers_of,
 )
+from frith.domain.notebook import domain_html
 from frith.errors import DataError, DomainError, PrivacyLeakWarning
 
 MISSING = "(missing)"
@@ -79,6 +80,11 @@ class Draft:
     hints: Mapping[str, Sequence[str]]
     """What to look at, by the attribute."""
 
+    def _repr_html_(self) -> str:
+        domain = self.domain
+        left_out = [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
+        return domain_html(domain.label, domain.attributes, [*domain.facts, *left_out], self.hints)
+
 
 @dataclass
 class _Column:
@@ -107,9 +113,22 @@ class _Column:
 def draft_domain(
     table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
-    """Text and booleans become categorical, numbers and dates have rounded bounds.
+    """A first domain of a table, with what its curator must decide: `domain`, `left_out` and `hints`.
 
-    Columns are left out, with the reason, that look like identifiers or cannot be described.
+    Text and booleans become categorical, numbers and dates have rounded bounds. Columns are left out,
+    with the reason, that look like identifiers or cannot be described. The draft holds facts about the
+    records, and is private until it was reviewed. A notebook shows it as a table.
+
+    Parameters
+    ----------
+    table : DataFrame or Arrow table
+        The records.
+    label : str
+        The column to predict.
+    person : str or None, default=None
+        The column that names the protected person.
+    leave_out : iterable of str, default=()
+        Columns to leave out.
     """
     columns, _ = columns_of(table)
     names = [str(n) for n in getattr(table, "column_names", table.columns)]

@@ -9,7 +9,8 @@ from typing import Any
 
 from frith.client.documents import Quote
 from frith.client.kinds import JobState
-from frith.domain import Attribute, Date, Domain, Numeric, Ordered, Person
+from frith.domain import Attribute, Domain, Numeric, Person
+from frith.domain.notebook import kind_of as kind_of
 from frith.ledger import State
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, readable
@@ -151,14 +152,6 @@ def meaning(budget: Budget, person: Person | None) -> str:
     """What the guarantee of a request with this budget would promise."""
     neighbors = RECORD if person is None else person_neighbors(person.records)
     return promise(Guarantee(budget.epsilon, budget.delta, neighbors))
-
-
-def kind_of(attribute: Attribute) -> str:
-    if isinstance(attribute, Date):
-        return "date"
-    if isinstance(attribute, Ordered):
-        return "ordered"
-    return "number" if isinstance(attribute, Numeric) else attribute.kind
 
 
 def values_of(attribute: Attribute) -> str:
