@@ -202,6 +202,32 @@ def test_dates_that_people_read_in_two_ways_are_left_out():
     assert "write them as 2024-01-31" in left_out["day"]
 
 
+def test_repeated_dates_of_another_form_are_left_out_too():
+    frame = pd.DataFrame({"day": ["13.06.2023", "15.09.2023"] * 30, "n": 1.5, "y": "a"})
+    assert "write them as" in draft_domain(frame, "y").left_out["day"]
+
+
+def test_names_that_several_records_share_are_left_out():
+    """As those of customers: each has some records, and none has many."""
+    frame = pd.DataFrame({"who": [f"L{i % 200:05}" for i in range(2_000)], "n": 1.5, "y": "a"})
+    left_out = draft_domain(frame, "y").left_out
+    assert "the names of people or things" in left_out["who"]
+    frame["who"] = ["L00001"] * 30 + [*frame["who"][30:]]  # a town, say: one of them is frequent
+    assert "who" not in draft_domain(frame, "y").left_out
+    assert draft(pa.array([f"L{i % 200:05}" for i in range(2_000)])) == Categorical(
+        "a", (OTHER,), other=OTHER
+    )
+
+
+def test_an_order_is_asked_for_where_there_may_be_one():
+    frame = pd.DataFrame(
+        {"pain": ["none", "mild", "severe"] * 9, "sex": ["f", "m", "f"] * 9, "y": "a"}
+    )
+    hints = draft_domain(frame, "y").hints
+    assert hints["sex"] == ()
+    assert "ordered = true" in hints["pain"][0]
+
+
 def test_categories_that_have_an_order_keep_it():
     kind = pd.CategoricalDtype(["low", "mid", "high", "never used"], ordered=True)
     frame = pd.DataFrame({"a": pd.Series(["mid", None, "low"] * 9, dtype=kind), "y": "a"})

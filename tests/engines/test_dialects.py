@@ -131,6 +131,17 @@ def test_each_line_is_a_record_by_itself(tmp_path):
     assert (report.rows, report.malformed_rows) == (7, 4)
 
 
+def test_what_is_nested_is_left_out_of_a_draft(tmp_path):
+    lines = [
+        {"id": {"of": i}, "tags": ["a"], "odd": [1] if i else 7, "n": i / 2, "y": "no"}
+        for i in range(9)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    draft = draft_of_files(tmp_path / "t.jsonl", "y")
+    assert draft.domain.names == ("odd", "n")
+    assert "which a domain cannot describe" in draft.left_out["id"]
+
+
 @examples(60)
 @given(st.lists(st.binary(max_size=20).filter(lambda b: b"\n" not in b and b"\r" not in b)))
 def test_no_line_changes_how_another_is_read(tmp_path_factory, noise):

@@ -57,6 +57,12 @@ LARGE = 100
 LONG = 10
 """Only columns of more values have rare ones."""
 
+MANY = 50
+"""A longer list of texts, of which none is `FREQUENT`, is of names."""
+
+FREQUENT = 0.01
+"""The share of the records that the most frequent of many texts must have."""
+
 SMALL = 20
 """Of fewer records, a column without repeats is no sign of an identifier."""
 
@@ -214,10 +220,17 @@ def _why_not(column: _Column) -> str | None:
             return None
         if _is_id(column.name) or int(numbers.max()) - int(numbers.min()) < 2 * len(numbers):
             return "looks like an identifier: no two records share a number"
-    elif not _is_number(kind) and _names_records(tally := _tally(column.cells, column.name)):
-        if all(_is_other_date(str(value)) for value in tally if value is not None):
+    elif not _is_number(kind):
+        tally = _tally(column.cells, column.name)
+        if tally.keys() - {None} and all(_is_other_date(str(v)) for v in tally if v is not None):
             return "holds dates in a form that is read in several ways; write them as 2024-01-31"
-        return "looks like an identifier or free text: most values occur once"
+        if _names_records(tally):
+            return "looks like an identifier or free text: most values occur once"
+        if _names_things(tally):
+            return (
+                f"looks like the names of people or things: over {MANY} values, none of them frequent; "
+                "if it names the protected person, declare that"
+            )
     return None
 
 
@@ -227,6 +240,12 @@ def _names_records(tally: Counter[Any]) -> bool:
     if sum(times) >= LARGE and len(times) > LONG and max(times) < RARE:
         return True
     return sum(times) >= SMALL and len(times) > sum(times) / 2
+
+
+def _names_things(tally: Counter[Any]) -> bool:
+    """Whether a list of texts is long, and none of them is frequent."""
+    times = [n for value, n in tally.items() if isinstance(value, str)]
+    return len(times) > MANY and max(times) < FREQUENT * sum(times)
 
 
 def _draft_attribute(column: _Column) -> Attribute:
@@ -246,6 +265,8 @@ def _draft_attribute(column: _Column) -> Attribute:
     if not isinstance(values[0], str):
         return Categorical(name, tuple(values))
     values, other = _grouped(column, tally, values)
+    if 2 < len(values) <= LONG:
+        column.hints.append("if these have an order, write them in it and add `ordered = true`")
     if has_missing:
         values = [*(v for v in values if v != MISSING), MISSING]
     return Categorical(name, tuple(values), other=other, missing=MISSING if has_missing else None)
@@ -253,7 +274,7 @@ def _draft_attribute(column: _Column) -> Attribute:
 
 def _grouped(column: _Column, tally: Counter[Any], values: list[str]) -> tuple[list[str], Any]:
     """The values without the rare ones, and what those count as."""
-    if _names_records(tally):
+    if _names_records(tally) or _names_things(tally):
         return [OTHER], OTHER
     if len(values) <= LONG or tally.total() < LARGE:
         return values, None

@@ -27,6 +27,11 @@ REVIEW = (
     "Review every one, replace what is not public knowledge, then remove `learned = true`.",
 )
 
+PERSON = (
+    "A person protects all its records together and only `records` of them are counted: 1 as drafted. "
+    "With more, each gets more noise. Choose by what is known of the table, not by counting."
+)
+
 
 def draft_of_files(
     path: str | Path, label: str, person: str | None = None, leave_out: Iterable[str] = ()
@@ -44,7 +49,11 @@ def draft_text(draft: Draft) -> str:
     """TOML that carries its own warning, what was left out and why, and what to decide."""
     data = draft.domain.to_json()
     attributes = data.pop("attributes")
-    lines = [*REVIEW, *(f"Left out: {name!r}, {why}." for name, why in draft.left_out.items())]
+    lines = [
+        *REVIEW,
+        *([] if draft.domain.person is None else [PERSON]),
+        *(f"Left out: {name!r}, {why}." for name, why in draft.left_out.items()),
+    ]
     parts = [_comments(lines), tomli_w.dumps(data, multiline_strings=False)]
     for attribute in attributes:
         hints = _comments(draft.hints.get(attribute["name"], ()))

@@ -72,8 +72,6 @@ def _batch(cells: list[list[bytes | None]], names: Sequence[str]) -> pa.RecordBa
 
 
 def _column(cells: list[Any]) -> pa.Array:
-    if any(isinstance(cell, dict | list) for cell in cells):
-        return pa.array([_bytes(c) for c in cells], pa.binary())
     try:
         return pa.array(cells)
     except (pa.ArrowException, OverflowError, UnicodeError):
