@@ -11,8 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(SMALL): pyproject.toml
 	@echo "setting up $(VENV) for the demo (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --upgrade pip
-	@$(PIP) --editable '.[data,plot]'
+	@$(PIP) --no-compile --editable '.[data,plot]'
 	@touch $(SMALL)
 
 $(READY): $(SMALL)
