@@ -1,6 +1,7 @@
 """Encoding is total, and each cell is encoded by itself."""
 
 import datetime
+import json
 import tracemalloc
 from decimal import Decimal
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith.domain import Categorical, Domain, Numeric
+from frith.domain import Categorical, Date, Domain, Numeric, Ordered
+from frith.domain.check import add_columns, empty_report
 from frith.domain.encoding import (
     chunked,
     columns_of,
@@ -517,3 +519,26 @@ def test_bad_bytes_do_not_make_one_person_of_two():
     long = [Decimal(2**53), Decimal(2**53 + 1)]
     digests, _ = person_digests(pa.chunked_array([pa.array(long, pa.decimal128(20, 0))]), b"k")
     assert len(np.unique(digests, axis=0)) == 2
+
+
+# -- dates that no calendar has --------------------------------------------------------------------
+
+ENDS = [-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1, None]
+ZONES = (None, "UTC", "Europe/Berlin", "+05:30", "No/Such")
+WHENEVER = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in ZONES]
+
+
+@pytest.mark.parametrize("kind", [*WHENEVER, pa.date64()], ids=str)
+def test_no_date_raises_whatever_the_attribute_is(kind):
+    column = pa.chunked_array([pa.array(ENDS, pa.int64()).view(kind)])
+    attributes = [
+        Categorical("a", ("x", "y")), Numeric("a", 0, 1, missing=True), Ordered("a", ("x", "y")),
+        Date("a", "2020-01-01", "2020-02-01", missing=True), Date("a", "2020-01-01 00:00", "2020-02-01"),
+    ]  # fmt: skip
+    for attribute in attributes:
+        for cells in (column, column.dictionary_encode()):
+            assert max(codes_of(cells, attribute)) < attribute.size
+            domain = Domain([attribute], Categorical("y", (0,)))
+            report = empty_report(domain)
+            add_columns(report, {"a": cells, "y": pa.chunked_array([[0] * 8])}.get, 8)
+            assert json.dumps(report.to_json())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered
 from frith.domain.domain import Domain
-from frith.domain.encoding import Columns, encode_label, numbers_of, person_digests
+from frith.domain.encoding import Columns, cells_of, encode_label, numbers_of, person_digests
 
 EXAMPLES = 3
 _NOT_TOLD = ("attribute", "tally", "lowest", "highest", "treated", "missing_treated")
@@ -196,7 +196,8 @@ def _finding(attribute: Attribute) -> Finding:
 def _look_at_values(column: pa.ChunkedArray, attribute: Categorical, finding: Finding) -> None:
     unknown = encode_label(column, attribute) < 0
     if unknown.any():
-        finding.add_values(column.filter(pa.array(unknown)).to_pylist())
+        for chunk in column.filter(pa.array(unknown)).chunks:
+            finding.add_values(cells_of(chunk, attribute.name))
 
 
 def _look_at_numbers(column: pa.ChunkedArray, attribute: Numeric, finding: Finding) -> None:
@@ -206,7 +207,7 @@ def _look_at_numbers(column: pa.ChunkedArray, attribute: Numeric, finding: Findi
         finding.add_clamped(numbers[(numbers < attribute.low) | (numbers > attribute.high)])
         none = np.isnan(numbers)
         if none.any():
-            finding.add_values(chunk.filter(pa.array(none)).to_pylist())
+            finding.add_values(cells_of(chunk.filter(pa.array(none)), attribute.name))
 
 
 # -- what is probably a mistake ------------------------------------------------------------------

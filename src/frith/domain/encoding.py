@@ -303,6 +303,12 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
     raise DataError(unreadable(name, kind))
 
 
+def cells_of(chunk: pa.Array, name: str) -> list[Any]:
+    """Cells as Python has them; dates as texts, since Python's calendar ends at the year 9999."""
+    chunk = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+    return (_plain(chunk, name) if is_moment(chunk.type) else chunk).to_pylist()
+
+
 def _capped(texts: pa.Array) -> pa.Array:
     """Texts, with one that is too long in the place of every other that is."""
     too_long = pc.greater(pc.binary_length(texts), CELL_BYTES)
