@@ -3,19 +3,25 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SMALL := $(VENV)/.demo
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint pythons prove peers accuracy compare bench docs setup java chromium clean
 
-$(READY): pyproject.toml
-	@echo "setting up $(VENV) (once)"
+$(SMALL): pyproject.toml
+	@echo "setting up $(VENV) for the demo (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PIP) --no-compile --editable '.[data,plot]'
+	@touch $(SMALL)
+
+$(READY): $(SMALL)
+	@echo "setting up $(VENV) for tests and everything else (once)"
+	@$(PIP) --editable '.[dev]'
 	@touch $(READY)
 
 setup: $(READY)
 
-demo: $(READY)  ## train private forests on a real table and draw accuracy against epsilon
+demo: $(SMALL)  ## train private forests on a real table and draw accuracy against epsilon
 	@$(BIN)/frith demo
 
 java:  ## for the Spark tests; they are skipped by name where it is missing
@@ -43,7 +49,7 @@ prove: peers  ## every claim at full size; resumes where it stopped, writes docs
 	$(BIN)/python benchmarks/prove.py
 
 peers: $(READY)  ## other people's private learners, to measure against
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(PIP) --editable '.[bench]'
 
 accuracy: $(READY)  ## the flagship against the peers; resumes, writes docs/results/accuracy.*
 	$(BIN)/python benchmarks/accuracy.py

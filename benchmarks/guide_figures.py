@@ -1,8 +1,9 @@
-"""The guide's two pictures, from what `make accuracy` measured.
+"""The guide's two pictures and the README's, from what `make accuracy` and `make compare` measured.
 
-    python benchmarks/guide_figures.py [--results FILE] [--out FOLDER] [--losses]
+    python benchmarks/guide_figures.py [--results FILE] [--peers FILE] [--out FOLDER] [--losses]
 
 which_learner.svg: a need, the learner for it, and how far it is from the flagship at each epsilon.
+beside_peers.svg: accuracy against epsilon, beside the private learners that one can install.
 what_epsilon_costs.svg: how many points the flagship loses to noise. Learners and budgets that were
 not measured yet are left blank and named. `--losses` prints the flagship's losses by records times
 epsilon, for the tables that can be loaded.
@@ -218,9 +219,72 @@ def what_epsilon_costs(cells: pd.Series) -> str:
     return picture(width, height, "What epsilon costs", parts)
 
 
+PEERS = {
+    "ForestClassifier": ("#23694a", 3.5),
+    "DP-EBM": ("#b5651d", 2),
+    "diffprivlib forest": ("#7a6fa8", 2),
+}
+
+
+def beside_peers(cells: pd.Series, peers: pd.DataFrame) -> str:
+    """Mean accuracy over the tables that all of them were measured on, and without privacy."""
+    width, height, left, right, top, bottom = 780, 380, 56, 196, 60, 56
+    means = 100 * peers.groupby(["learner", "epsilon", "set"]).accuracy.mean()
+    limit = of(means, "scikit-learn forest", np.inf)
+    lines = {n: {e: of(means, n, e) for e in EPSILONS} for n in PEERS if n != "ForestClassifier"}
+    lines = {"ForestClassifier": {e: of(cells, FLAGSHIP, e) for e in EPSILONS}} | lines
+    measured = [set(found.index) for line in lines.values() for found in line.values()]
+    tables = sorted(set.intersection(set(limit.index), *measured))
+    title = f"Accuracy against epsilon, mean of {len(tables)} tables"
+    parts = [text(16, 28, title, font_weight="600", font_size="15")]
+    if not tables:
+        parts.append(text(16, 60, "not measured yet", fill=_DIM))
+        return picture(width, height, title, parts)
+    known = {n: [line[e][tables].mean() for e in EPSILONS] for n, line in lines.items()}
+    exact = float(limit[tables].mean())
+    lowest = 5 * np.floor(min(map(min, known.values())) / 5)
+    place = np.log(np.array(EPSILONS))
+    xs = left + (width - left - right) * (place - place[0]) / (place[-1] - place[0])
+
+    def y_of(percent: float) -> float:
+        return height - bottom - (height - top - bottom) * (percent - lowest) / (95 - lowest)
+
+    for tick in np.arange(lowest, 96, 5):
+        parts.append(path([(left, y_of(tick)), (width - right, y_of(tick))], _LINE, 1))
+        parts.append(
+            text(left - 8, y_of(tick) + 4, f"{tick:.0f}%", text_anchor="end", font_size="12")
+        )
+    parts.append(
+        path(
+            [(left, y_of(exact)), (width - right, y_of(exact))],
+            _DIM,
+            1.5,
+            **{"stroke-dasharray": "5 4"},
+        )
+    )
+    parts.append(text(width - right + 10, y_of(exact) + 4, f"no privacy {exact:.1f}", fill=_DIM))
+    for name, percents in known.items():
+        color, thick = PEERS[name]
+        points = [(x, y_of(p)) for x, p in zip(xs, percents, strict=True)]
+        parts.append(path(points, color, thick))
+        said = f"{name} {percents[-1]:.1f}"
+        parts.append(
+            text(width - right + 10, points[-1][1] + 4, said, fill=color, font_weight="600")
+        )
+    for x, e in zip(xs, EPSILONS, strict=True):
+        parts.append(text(x, height - 32, f"{e:g}", text_anchor="middle", font_size="12"))
+    words = (
+        "epsilon: less is more private. Dashed: a scikit-learn forest without any privacy. "
+        "DP-EBM has a delta of 1e-6, the others none."
+    )
+    parts.append(text(16, height - 10, words, fill=_DIM, font_size="12"))
+    return picture(width, height, title, parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS / "accuracy.csv")
+    parser.add_argument("--peers", type=Path, default=RESULTS / "peers.csv")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--losses", action="store_true")
     options = parser.parse_args()
@@ -230,6 +294,8 @@ def main() -> None:
         ("what_epsilon_costs", what_epsilon_costs),
     ):
         (options.out / f"{name}.svg").write_text(draw(cells), encoding="utf-8")
+    drawn = beside_peers(cells, pd.read_csv(options.peers))
+    (options.out / "beside_peers.svg").write_text(drawn, encoding="utf-8")
     for words in missing(cells):
         print(f"not measured yet: {words}")
     for words in losses(cells) if options.losses else ():

@@ -17,7 +17,7 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from frith.domain import Categorical, Domain, Numeric, Person
+from frith.domain import Categorical, Date, Domain, Numeric, Ordered, Person
 from frith.forest import Forest
 from frith.forest.trees import Trees
 from frith.forest.voting import VOTES
@@ -131,6 +131,36 @@ objects = st.one_of(
     ),
 )  # fmt: skip
 
+whole_seconds = st.datetimes().map(lambda t: t.replace(microsecond=0))
+date_texts = st.one_of(
+    st.dates().map(str),
+    st.datetimes().map(str),
+    st.datetimes().map(datetime.datetime.isoformat),
+    st.datetimes(datetime.datetime(2, 1, 1), datetime.datetime(9998, 1, 1)).map(
+        lambda t: f"{t}+01:30"
+    ),
+    st.sampled_from(
+        ["2020-02-28", "2020-02-29", "2019-02-29", "1900-02-29", "2020-02-28T10:00", "2020-02-30"]
+        + ["2020-02-28 10", "2020-02-28 10:00:60", "2020-02-28 24:00", "2020-02-28T10:00:00Z"]
+        + ["2020-02-28 10:00-0130", "2020-02-28 10:00+02", "2020-02-28 10:00 ", "\t2020-02-28"]
+        + [
+            "2020-2-28",
+            "20200228",
+            "28.02.2020",
+            "02/28/2020",
+            "2020-02-28T10:00:00.",
+            "2020-02-28x",
+        ]
+        + [
+            "0000-01-01",
+            "2020-13-01",
+            "2020-00-10",
+            "2020-02-28 10:00:00.5",
+            "2020-02-28 10:00+24:00",
+        ]
+    ),
+)
+
 # -- domains -----------------------------------------------------------------------------------
 
 value_lists = st.one_of(
@@ -168,8 +198,26 @@ def numerics(draw, name="a"):
     return Numeric(name, low, high, scale, draw(st.integers(2, 40)), draw(st.booleans()))
 
 
+@st.composite
+def dates(draw, name="a"):
+    """Bounds of a few days up to all that the calendar has, with a time or without."""
+    first = draw(st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 1, 1)))
+    first = draw(st.sampled_from([first, datetime.datetime(2020, 2, 27), datetime.datetime.min]))
+    last = first + datetime.timedelta(days=draw(st.sampled_from([1, 3, 100, 360])))
+    if draw(st.booleans()):
+        first, last = first.date(), last.date()
+    cells = draw(st.none() | st.just(2))
+    return Date(name, first, last, cells, missing=draw(st.booleans()))
+
+
+@st.composite
+def ordereds(draw, name="a"):
+    values = tuple(draw(value_lists.filter(lambda v: len(v) > 1)))
+    return Ordered(name, values, missing=draw(st.booleans()))
+
+
 def attributes(name="a"):
-    return st.one_of(categoricals(name), numerics(name))
+    return st.one_of(categoricals(name), numerics(name), dates(name), ordereds(name))
 
 
 @st.composite
@@ -211,6 +259,11 @@ ARROW_CELLS = {
     pa.binary_view(): _BYTES,
     pa.binary(2): st.binary(min_size=2, max_size=2),
     pa.null(): st.none(),
+    pa.date32(): st.dates(),
+    pa.date64(): st.dates(),
+    pa.timestamp("s"): whole_seconds,
+    pa.timestamp("us"): st.datetimes(),
+    pa.timestamp("ms", tz="UTC"): whole_seconds,
 }
 
 
@@ -256,6 +309,17 @@ def dictionaries(draw, cells, kind):
 
 def cells_for(attribute):
     """Cells of one Python type, many of them inside the attribute's domain."""
+    if isinstance(attribute, Date):
+        low, high = datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30)
+        around = [attribute.value_of(number) for number in (attribute.low, *attribute.edges[:3])]
+        inside = st.sampled_from(around)
+        typed = st.datetimes(low, high) if attribute.has_time else st.dates(low.date(), high.date())
+        return [
+            st.none() | typed | inside,
+            st.none() | csv_texts | date_texts | inside.map(str),
+            st.none() | floats,
+        ]
+    attribute = attribute.listed if isinstance(attribute, Ordered) else attribute
     if isinstance(attribute, Numeric):
         inside = st.floats(attribute.low, attribute.high)
         return [
@@ -312,7 +376,7 @@ def any_trees(draw, domain, most_inner=5):
                 a = draw(st.integers(0, len(domain.attributes) - 1))
                 asked = domain.attributes[a]
                 attribute[node], first[node] = a, len(attribute)
-                if isinstance(asked, Numeric):
+                if isinstance(asked, Numeric):  # dates and orders too
                     cut[node] = draw(st.integers(0, asked.size))
                 _append(attribute, cut, first, asked.branches)
             node += 1

@@ -65,6 +65,16 @@ def test_a_bare_import_loads_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_bare_import_reaches_the_rooms_that_people_use():
+    code = (
+        "import sys, frith; before = {*sys.modules}; "
+        "print(frith.datasets.names, frith.parties.release, frith.audit.__name__, frith.budget); "
+        "print([m for m in before if m.startswith(('frith.d', 'frith.p', 'frith.a'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_nothing_stores_or_sends_a_pickle():
     for path in FILES:
         assert "pickle" not in {m.split(".")[0] for m in imported(path)}, path

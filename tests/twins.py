@@ -5,6 +5,7 @@ Nothing here imports the code it checks; a domain is read for what it declares, 
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 import re
@@ -17,6 +18,11 @@ import pandas as pd
 WHITESPACE = " \t\n\v\f\r"
 DIGITS = r"([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 NUMBER = re.compile(rf"[+-]?({DIGITS}|inf|Inf|INF|infinity|Infinity|INFINITY)")
+MOMENT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
+    r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 # -- one cell ----------------------------------------------------------------------------------
@@ -34,6 +40,8 @@ def text_of(cell):
         if math.isnan(cell):
             return None
         return str(int(cell)) if cell.is_integer() else repr(cell)
+    if isinstance(cell, datetime.datetime):
+        return f"{cell.replace(microsecond=0, tzinfo=None)}"
     if isinstance(cell, Decimal):
         whole, _, rest = f"{cell:f}".partition(".") if cell else "0.0".partition(".")
         return f"{whole}.{rest.rstrip('0')}" if rest.strip("0") else whole
@@ -54,6 +62,33 @@ def number_of(cell):
         return float(text in TRUE)
     text = text.strip(WHITESPACE)
     return float(text) if NUMBER.fullmatch(text) else math.nan
+
+
+def moment_of(cell):
+    """The seconds since 1970 that a cell holds or spells, NaN if there are none."""
+    if isinstance(cell, datetime.datetime):
+        moment = cell.replace(tzinfo=cell.tzinfo or datetime.UTC)
+    elif isinstance(cell, datetime.date):
+        moment = datetime.datetime(cell.year, cell.month, cell.day, tzinfo=datetime.UTC)
+    elif isinstance(cell, str | bytes):
+        found = MOMENT.fullmatch(text_of(cell).strip(WHITESPACE))
+        if found is None:
+            return math.nan
+        *parts, zone = found.groups()
+        try:
+            moment = datetime.datetime(*(int(p or 0) for p in parts), tzinfo=datetime.UTC)
+            if zone and zone != "Z":
+                sign, hours, minutes = zone[0], zone[1:3], zone[3:].strip(":") or "00"
+                east = datetime.time(int(hours), int(minutes))
+                minutes = 60 * east.hour + east.minute
+                return (moment - EPOCH).total_seconds() - 60 * (
+                    minutes if sign == "+" else -minutes
+                )
+        except ValueError:
+            return math.nan
+    else:
+        return math.nan
+    return math.floor((moment - EPOCH).total_seconds())
 
 
 def cell_of(thing):
@@ -79,6 +114,13 @@ def cell_of(thing):
 
 def code_of(cell, attribute, outside=None, missing=None):
     """The code of one cell; where it is outside or missing, what the attribute declares."""
+    if hasattr(attribute, "first"):
+        seconds = moment_of(cell)
+        is_day = not hasattr(attribute.first, "hour") and not hasattr(attribute.last, "hour")
+        return _cell_of_grid(seconds // 86_400 if is_day else seconds, attribute)
+    if hasattr(attribute, "listed"):
+        code = code_of(cell, attribute.listed, outside=-1, missing=-1)
+        return code if code >= 0 else attribute.cells if attribute.missing else 0
     if not hasattr(attribute, "values"):
         return _cell_of_grid(number_of(cell), attribute)
     codes = {text_of(v): i for i, v in enumerate(attribute.values)}

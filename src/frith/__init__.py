@@ -14,8 +14,8 @@ from frith._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from frith.client import connect
-    from frith.domain import Categorical, Domain, Numeric, Person
-    from frith.domain.draft import learn_domain
+    from frith.domain import Categorical, Date, Domain, Numeric, Ordered, Person
+    from frith.domain.draft import draft_domain, learn_domain
     from frith.engines import open_table
     from frith.engines.check import check
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RandomDecisionForestClassifier,
         SignalForestClassifier,
     )
+    from frith.learners.session import budget
     from frith.ledger import Ledger
     from frith.privacy import Budget, Guarantee
 
@@ -37,8 +38,9 @@ _HOMES = {
     "Budget": "frith.privacy",
     "BudgetExceeded": "frith.errors",
     "C45Classifier": "frith.learners",
-    "Categorical": "frith.domain.domain",
-    "Domain": "frith.domain.domain",
+    "Categorical": "frith.domain",
+    "Date": "frith.domain",
+    "Domain": "frith.domain",
     "Forest": "frith.forest.forest",
     "ForestClassifier": "frith.learners",
     "FrithError": "frith.errors",
@@ -47,14 +49,17 @@ _HOMES = {
     "ID3Classifier": "frith.learners",
     "InfoGainForestClassifier": "frith.learners",
     "Ledger": "frith.ledger",
-    "Numeric": "frith.domain.domain",
-    "Person": "frith.domain.domain",
+    "Numeric": "frith.domain",
+    "Ordered": "frith.domain",
+    "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
+    "budget": "frith.learners.session",
     "check": "frith.engines.check",
     "connect": "frith.client",
+    "draft_domain": "frith.domain.draft",
     "learn_domain": "frith.domain.draft",
     "open_table": "frith.engines",
 }
@@ -63,6 +68,7 @@ __all__ = [
     "BudgetExceeded",
     "C45Classifier",
     "Categorical",
+    "Date",
     "Domain",
     "Forest",
     "ForestClassifier",
@@ -73,13 +79,16 @@ __all__ = [
     "InfoGainForestClassifier",
     "Ledger",
     "Numeric",
+    "Ordered",
     "Person",
     "PrivacyLeakWarning",
     "RandomDecisionForestClassifier",
     "RemoteError",
     "SignalForestClassifier",
+    "budget",
     "check",
     "connect",
+    "draft_domain",
     "learn_domain",
     "open_table",
 ]

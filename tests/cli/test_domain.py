@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from frith import Categorical, Domain, Numeric, Person
+from frith import Categorical, Date, Domain, Numeric, Person
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "table.feather", "table.csv"])
@@ -68,27 +68,36 @@ def test_an_unknown_column_is_named(run, desk, role):
     assert f"no {role} column 'nose'" in result.stderr
 
 
-def test_dates_in_csv_stay_text_and_empty_cells_are_missing(run, tmp_path):
+def test_dates_in_csv_are_dates_and_empty_cells_are_missing(run, tmp_path):
     path = tmp_path / "days.csv"
     path.write_text("day,mood,good\n2024-01-01,,yes\n2024-01-02,fine,no\n")
     domain = Domain.from_toml(run("domain", "draft", path, "--label", "good").stdout)
-    assert domain.attributes[0].values == ("2024-01-01", "2024-01-02")
+    assert domain.attributes[0] == Date("day", "2024-01-01", "2024-01-31")
     assert domain.attributes[1].missing is not None
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"sex;good\nm;yes\n", "no comma but ';'"),
-        (b"sex\tgood\nm\tyes\n", "no comma but"),
-        ("sex,good\nm,yes\n".encode("utf-16"), "looks like UTF-16"),
-        ("sex,good\nm\xe4nnlich,yes\n".encode("latin-1"), "iconv -f latin1"),
+        (b"sex;good\nm;yes\n", 'delimiter = ";"'),
+        (b"sex\tgood\nm\tyes\n", 'delimiter = "tab"'),
+        ("sex,good\nm\xe4nnlich,yes\n".encode("latin-1"), 'encoding = "cp1252"'),
     ],
 )
-def test_a_file_of_another_encoding_or_separator_gets_a_hint(run, tmp_path, content, said):
+def test_another_encoding_or_separator_is_written_into_the_draft(run, tmp_path, content, said):
     (tmp_path / "odd.csv").write_bytes(content)
+    result = run(
+        "domain", "draft", tmp_path / "odd.csv", "--label", "good", "-o", tmp_path / "d.toml"
+    )
+    assert f"[csv]\n{said}\n" in (tmp_path / "d.toml").read_text()
+    assert "Traceback" not in result.output
+    run("check", tmp_path / "odd.csv", "--domain", tmp_path / "d.toml")
+
+
+def test_utf_16_gets_a_hint(run, tmp_path):
+    (tmp_path / "odd.csv").write_bytes("sex,good\nm,yes\n".encode("utf-16"))
     result = run("domain", "draft", tmp_path / "odd.csv", "--label", "good", code=2)
-    assert said in result.stderr
+    assert "iconv -f utf-16" in result.stderr
 
 
 def test_training_on_another_separator_gets_the_same_hint(run, desk):
@@ -98,12 +107,11 @@ def test_training_on_another_separator_gets_the_same_hint(run, desk):
     assert "no comma but ';'" in run("train", desk / "table.csv", *args, code=2).stderr
 
 
-def test_a_csv_column_of_many_dates_is_left_out_as_such(run, tmp_path):
+def test_a_csv_column_of_many_dates_is_drafted_with_rounded_bounds(run, tmp_path):
     table = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=50), "n": 1.5, "good": "yes"})
     table.to_csv(tmp_path / "days.csv", index=False)
     result = run("domain", "draft", tmp_path / "days.csv", "--label", "good")
-    assert "'day', holds dates: add a column of the days since" in result.stdout
-    assert "2024" not in result.output
+    assert 'first = "2024-01-01"\nlast = "2024-02-29"' in result.stdout
 
 
 def test_a_draft_puts_no_cell_of_its_table_outside(run, tmp_path):

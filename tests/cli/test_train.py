@@ -92,6 +92,16 @@ def _read(terminal):
         return b""
 
 
+def test_a_ledger_named_by_a_variable_is_charged(run, desk, monkeypatch):
+    run("ledger", "create", desk / "budget.db", "--epsilon", 1)
+    monkeypatch.setenv("FRITH_LEDGER", str(desk / "budget.db"))
+    asked = ("--domain", desk / "domain.toml", "--epsilon", "0.75", "--learner", "random-decision")
+    result = run("train", desk / "table.csv", *asked, "-o", desk / "f.json")
+    assert "epsilon 0.75 charged, 0.75 spent in all" in result.stdout
+    run("train", desk / "table.csv", *asked, "-o", desk / "g.json", code=3)
+    assert not (desk / "g.json").exists()
+
+
 def test_a_ledger_is_charged_and_the_receipt_shown(run, desk):
     Ledger.create(desk / "ledger", epsilon=1)
     said = train(run, desk, "--epsilon", "0.75", "--ledger", desk / "ledger", "--json").stdout

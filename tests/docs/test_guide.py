@@ -249,7 +249,7 @@ def draw(results: Path, folder: Path) -> str:
     done = subprocess.run(
         [*command, "--out", folder], capture_output=True, text=True, check=True, timeout=120
     )
-    for name in ("which_learner", "what_epsilon_costs"):
+    for name in ("which_learner", "what_epsilon_costs", "beside_peers"):
         ET.parse(folder / f"{name}.svg")
     return done.stdout
 

@@ -16,9 +16,9 @@ def test_python_blocks_run_in_order(tmp_path, monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     assert len(blocks) >= 2
-    assert "epsilon=2" in capsys.readouterr().out
+    assert "epsilon=1" in capsys.readouterr().out
     assert (tmp_path / "forest.json").exists()
-    assert names["Ledger"]("budget.db").remaining == 0
+    assert names["Ledger"]("budget.db").remaining == names["left"].remaining == 0
 
 
 def test_the_documented_domain_is_legal():
@@ -26,7 +26,7 @@ def test_the_documented_domain_is_legal():
 
     (text,) = re.findall(r"```toml\n(.*?)```", DOMAINS, flags=re.DOTALL)
     domain = Domain.from_toml(text)
-    assert domain.names == ("ward", "age", "income")
+    assert domain.names == ("ward", "age", "income", "admitted", "pain")
     assert domain.person.records == 3
 
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith.domain.domain import (
-    FORMAT,
+from frith.domain import (
     MAX_VALUES,
     Categorical,
     Domain,
@@ -20,6 +19,7 @@ from frith.domain.domain import (
     class_array,
     spelling,
 )
+from frith.domain.domain import FORMAT
 from frith.domain.draft import learn_domain
 from frith.errors import DomainError, FormatError, PrivacyLeakWarning
 from tests.strategies import attributes, domains, examples, numerics, unicode, value_lists

@@ -1,5 +1,6 @@
 """Drafts: a domain read off a table holds every value of that table."""
 
+import datetime
 import math
 import sys
 from decimal import Decimal
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from frith.domain import MAX_VALUES, Categorical, Domain, Numeric, Person
+from frith.domain import MAX_VALUES, Categorical, Date, Domain, Numeric, Ordered, Person
 from frith.domain.draft import MISSING, OTHER, draft_attributes, draft_domain, draft_values
 from frith.domain.encoding import columns_of, encode_column, encode_label
 from frith.errors import DataError, DomainError
@@ -28,6 +29,15 @@ def draft(column):
 
 def check_draft(attribute, column, cells):
     """Numbers lie within the bounds, other values each have a code of their own."""
+    if isinstance(attribute, Date):
+        out = np.empty(len(column), dtype=np.uint16)
+        encode_column(column, attribute, out)
+        assert out.tolist() == [twins.code_of(c, attribute) for c in cells]
+        seconds = [twins.moment_of(c) for c in cells]
+        days = [s if attribute.has_time else s // 86_400 for s in seconds if not math.isnan(s)]
+        assert all(attribute.low <= day <= attribute.high for day in days)
+        assert attribute.missing == (len(days) < len(cells))
+        return
     if isinstance(attribute, Numeric):
         numbers = [x for x in map(twins.number_of, cells) if math.isfinite(x)]
         most = sys.float_info.max / 4  # beyond it, two bounds may have no difference
@@ -148,11 +158,12 @@ def messy(n=300):
 
 def test_identifiers_and_what_no_domain_describes_are_left_out_with_the_reason():
     drafted = draft_domain(messy(), "survived", leave_out=["town"])
-    assert drafted.domain.names == ("ticket", "Fare", "income", "alone")
+    assert drafted.domain.names == ("born", "ticket", "Fare", "income", "alone")
+    assert drafted.domain.attributes[0] == Date("born", "1990-01-01", "1990-10-31")
+    assert "from the data" in drafted.hints["born"][0]
     assert drafted.left_out["town"] == "as asked"
     assert "no two records share" in drafted.left_out["PassengerId"]
     assert "most values occur once" in drafted.left_out["Name"]
-    assert "days since" in drafted.left_out["born"]
     assert "Doe" not in str(drafted)
     with pytest.raises(DataError, match="no left-out column 'nose'"):
         draft_domain(messy(), "survived", leave_out=["nose"])
@@ -167,14 +178,74 @@ def test_numbers_that_only_look_like_identifiers_are_kept():
     assert [*draft_domain(named, "y").left_out] == ["pay_id", "few"]
 
 
+@pytest.mark.parametrize(
+    ("cells", "drafted"),
+    [
+        (["2019-03-04", "2023-05-06", None], Date("a", "2019-01-01", "2023-12-31", missing=True)),
+        (["2023-03-04 10:00", "2023-05-06 11:00"], Date("a", "2023-03-01", "2023-05-31")),
+        (["2023-03-04 10:00", "2023-03-06 11:00"], Date("a", "2023-03-04 00:00", "2023-03-06 23:59:59")),
+        ([datetime.date(2024, 2, 1)] * 2, Date("a", "2024-02-01", "2024-02-29")),
+        (
+            ["2020-01-01", *["2021-06-01", "2022-06-01"] * 100, "9999-12-31"],
+            Date("a", "2020-01-01", "2022-12-31"),
+        ),
+    ],
+)  # fmt: skip
+def test_dates_are_drafted_as_dates(cells, drafted):
+    assert draft(pa.array(cells)) == drafted
+    assert draft(pa.array([None if c is None else str(c) for c in cells])) == drafted
+
+
+def test_dates_that_people_read_in_two_ways_are_left_out():
+    frame = pd.DataFrame({"day": [f"{i % 28 + 1}/{i % 12 + 1}/2020" for i in range(60)], "n": 1.5})
+    left_out = draft_domain(frame.assign(y="a"), "y").left_out
+    assert "write them as 2024-01-31" in left_out["day"]
+
+
+def test_repeated_dates_of_another_form_are_left_out_too():
+    frame = pd.DataFrame({"day": ["13.06.2023", "15.09.2023"] * 30, "n": 1.5, "y": "a"})
+    assert "write them as" in draft_domain(frame, "y").left_out["day"]
+
+
+def test_names_that_several_records_share_are_left_out():
+    """As those of customers: each has some records, and none has many."""
+    frame = pd.DataFrame({"who": [f"L{i % 200:05}" for i in range(2_000)], "n": 1.5, "y": "a"})
+    left_out = draft_domain(frame, "y").left_out
+    assert "the names of people or things" in left_out["who"]
+    frame["who"] = ["L00001"] * 30 + [*frame["who"][30:]]  # a town, say: one of them is frequent
+    assert "who" not in draft_domain(frame, "y").left_out
+    assert draft(pa.array([f"L{i % 200:05}" for i in range(2_000)])) == Categorical(
+        "a", (OTHER,), other=OTHER
+    )
+
+
+def test_an_order_is_asked_for_where_there_may_be_one():
+    frame = pd.DataFrame(
+        {"pain": ["none", "mild", "severe"] * 9, "sex": ["f", "m", "f"] * 9, "y": "a"}
+    )
+    hints = draft_domain(frame, "y").hints
+    assert hints["sex"] == ()
+    assert "ordered = true" in hints["pain"][0]
+
+
+def test_categories_that_have_an_order_keep_it():
+    kind = pd.CategoricalDtype(["low", "mid", "high", "never used"], ordered=True)
+    frame = pd.DataFrame({"a": pd.Series(["mid", None, "low"] * 9, dtype=kind), "y": "a"})
+    for table in (frame, pa.Table.from_pandas(frame)):
+        ordered = draft_domain(table, "y").domain.attributes[0]
+        assert ordered == Ordered("a", ("low", "mid", "high", "never used"), missing=True)
+    frame["a"] = frame["a"].astype(kind.categories.dtype).astype("category")
+    assert isinstance(draft_domain(frame, "y").domain.attributes[0], Categorical)
+
+
 def test_rare_texts_are_grouped_in_order():
-    ticket = draft_domain(messy(), "survived").domain.attributes[1]
+    ticket = draft_domain(messy(), "survived").domain.attributes[2]
     assert ticket == Categorical("ticket", ("odd", OTHER), other=OTHER)
 
 
 def test_bounds_are_round_outliers_clamped_and_a_log_scale_proposed():
     drafted = draft_domain(messy(), "survived")
-    fare, income = (a for a in drafted.domain.attributes if isinstance(a, Numeric))
+    fare, income = (a for a in drafted.domain.attributes if type(a) is Numeric)
     assert (fare.low, fare.high, fare.scale) == (0.0, 18.0, "linear")
     assert "far outside" in drafted.hints["Fare"][0]
     assert (income.low, income.scale) == (0.0, "log")

@@ -1,6 +1,7 @@
 """Encoding is total, and each cell is encoded by itself."""
 
 import datetime
+import json
 import tracemalloc
 from decimal import Decimal
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith.domain import Categorical, Domain, Numeric
+from frith.domain import Categorical, Date, Domain, Numeric, Ordered
+from frith.domain.check import add_columns, empty_report
 from frith.domain.encoding import (
     chunked,
     columns_of,
@@ -298,9 +300,9 @@ def test_numbers_beyond_the_bounds_are_clamped():
 # -- what may raise: the shape of a table ----------------------------------------------------------
 
 UNREADABLE = [
-    pa.date32(), pa.date64(), pa.timestamp("us"), pa.time32("s"), pa.duration("s"),
+    pa.time32("s"), pa.time64("us"), pa.duration("s"), pa.month_day_nano_interval(),
     pa.list_(pa.int8()), pa.struct([("x", pa.int8())]), pa.map_(pa.string(), pa.int8()),
-    pa.dictionary(pa.int8(), pa.date32()), pa.run_end_encoded(pa.int32(), pa.string()),
+    pa.dictionary(pa.int8(), pa.time32("s")), pa.run_end_encoded(pa.int32(), pa.string()),
 ]  # fmt: skip
 
 
@@ -317,14 +319,14 @@ def test_a_column_type_that_no_domain_describes_is_named(kind):
 @pytest.mark.parametrize(
     "values",
     [
-        np.array(["2020"], dtype="M8[D]"),
+        np.array([1], dtype="m8[s]"),
         np.array([1j]),
         np.array([(1, 2)], dtype=[("x", int), ("y", int)]),
-        pd.Series(pd.to_datetime(["2020"])),
+        pd.Series(pd.to_timedelta(["1D"])),
         pd.Series(pd.period_range("2020", periods=1)),
         pd.Series(pd.interval_range(0, 1)),
-        pd.Series(["2020-01-01"]).astype("datetime64[s]").astype("category"),
-        pd.Series([datetime.date(2020, 1, 1)], dtype=pd.ArrowDtype(pa.date32())),
+        pd.Series(pd.to_timedelta(["1D"])).astype("category"),
+        pd.Series([datetime.time(1)], dtype=pd.ArrowDtype(pa.time32("s"))),
     ],
     ids=lambda v: str(v.dtype),
 )
@@ -517,3 +519,26 @@ def test_bad_bytes_do_not_make_one_person_of_two():
     long = [Decimal(2**53), Decimal(2**53 + 1)]
     digests, _ = person_digests(pa.chunked_array([pa.array(long, pa.decimal128(20, 0))]), b"k")
     assert len(np.unique(digests, axis=0)) == 2
+
+
+# -- dates that no calendar has --------------------------------------------------------------------
+
+ENDS = [-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1, None]
+ZONES = (None, "UTC", "Europe/Berlin", "+05:30", "No/Such")
+WHENEVER = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in ZONES]
+
+
+@pytest.mark.parametrize("kind", [*WHENEVER, pa.date64()], ids=str)
+def test_no_date_raises_whatever_the_attribute_is(kind):
+    column = pa.chunked_array([pa.array(ENDS, pa.int64()).view(kind)])
+    attributes = [
+        Categorical("a", ("x", "y")), Numeric("a", 0, 1, missing=True), Ordered("a", ("x", "y")),
+        Date("a", "2020-01-01", "2020-02-01", missing=True), Date("a", "2020-01-01 00:00", "2020-02-01"),
+    ]  # fmt: skip
+    for attribute in attributes:
+        for cells in (column, column.dictionary_encode()):
+            assert max(codes_of(cells, attribute)) < attribute.size
+            domain = Domain([attribute], Categorical("y", (0,)))
+            report = empty_report(domain)
+            add_columns(report, {"a": cells, "y": pa.chunked_array([[0] * 8])}.get, 8)
+            assert json.dumps(report.to_json())

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from frith import (
     Categorical,
+    Date,
     Domain,
     Ledger,
     Numeric,
@@ -187,11 +188,20 @@ def test_a_column_that_is_there_twice_is_named(store):
         open_table(url, small_domain())
 
 
-@pytest.mark.parametrize(
-    "cell",
-    ["DATE '2020-01-02'", "TIMESTAMP '2020-01-02 03:04:05'", "INTERVAL '1' DAY", "ARRAY[1, 2]"],
-)
-def test_dates_and_lists_are_refused_at_the_door_by_name(store, cell):
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
+def test_dates_and_times_are_codes_whatever_they_are(store, kind):
+    """Infinite ones are clamped; a time zone counts in UTC."""
+    times = ["infinity", "-infinity", "2020-01-02", "0001-01-01", "9999-12-31", "2020-01-03 00:00"]
+    cells = [f"{kind} '{time}{'+00' if ':' in time and 'TZ' in kind else ''}'" for time in times]
+    rows = " UNION ALL ".join(f"SELECT {cell} AS day, 'no' AS good" for cell in [*cells, "NULL"])
+    days = Date("day", "2020-01-01", "2020-01-04", missing=True)
+    engine = open_table(store.url(query=rows), Domain([days], Categorical("good", ("no",))))
+    codes = [code for task in engine.tasks((0,)) for (code,) in task().codes.tolist()]
+    assert codes == [3, 0, 1, 0, 3, 2, 4]
+
+
+@pytest.mark.parametrize("cell", ["TIME '03:04:05'", "INTERVAL '1' DAY", "ARRAY[1, 2]"])
+def test_times_and_lists_are_refused_at_the_door_by_name(store, cell):
     url = store.url(query=f"SELECT {cell} AS size, 'red' AS color, 'no' AS round, 'no' AS good")
     with pytest.raises(DataError, match="'size' has type"):
         open_table(url, small_domain())

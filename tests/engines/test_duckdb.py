@@ -82,9 +82,7 @@ def test_long_integers_are_placed_as_numbers(duckdb):
 @pytest.mark.parametrize(
     ("kind", "shown"),
     [
-        ("date", "DATE"),
         ("time", "TIME"),
-        ("timestamptz", "TIMESTAMP WITH TIME ZONE"),
         ("interval", "INTERVAL"),
         ("integer[]", r"INTEGER\[\]"),
         ("integer[2]", r"INTEGER\[2\]"),

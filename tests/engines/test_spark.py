@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 from frith import C45Classifier, Ledger, open_table
 from frith.curator import Curator
-from frith.domain import Categorical, Domain, Numeric
+from frith.domain import Categorical, Date, Domain, Numeric, Ordered
 from frith.engines import MemoryEngine
 from frith.engines import spark as module
 from frith.engines.spark import SparkEngine
@@ -44,6 +45,11 @@ MIXED = Domain(
         Categorical("truth", (False, True)),
         Categorical("bytes", ("x", "y")),
         Categorical("nothing", ("p", "q"), missing="q"),
+        Date("day", "2020-01-01", "2020-03-01", missing=True),
+        Date("time", "2020-01-01 00:00", "2020-03-01 00:00"),
+        Date("instant", "2020-01-01 00:00", "2020-03-01 00:00", missing=True),
+        Date("written", "2020-01-01", "2020-03-01", missing=True),
+        Ordered("size", ("small", "large"), missing=True),
         Numeric("double", -5, 5, cells=7, missing=True),
         Numeric("float", 0, 1, cells=5),
         Numeric("decimal", 0, 100, cells=9),
@@ -52,6 +58,9 @@ MIXED = Domain(
     ),
     Categorical("class", (0, 1, 2)),
 )
+
+
+DAYS = [date(1900, 1, 1), date(2020, 1, 1), date(2020, 2, 29), date(2999, 1, 1)]
 
 
 def mixed_table(rows, seed=0):
@@ -65,7 +74,16 @@ def mixed_table(rows, seed=0):
     return pa.table(
         {
             "text": some(["a", "b", "c", "d", "", "é"], pa.string()),
-            "unused": pa.array([None] * rows, pa.date32()),
+            "unused": pa.array([None] * rows, pa.list_(pa.int8())),
+            "day": some(DAYS, pa.date32()),
+            "time": some(
+                [datetime.combine(day, time(1, 2, 3)) for day in DAYS], pa.timestamp("us")
+            ),
+            "instant": some(
+                [datetime.combine(day, time(1, 2, 3)) for day in DAYS], pa.timestamp("us", "UTC")
+            ),
+            "written": some(["2020-01-01", "2020-02-02 10:00:00", "2020-02-30", "?"], pa.string()),
+            "size": some(["small", "large", "huge"], pa.string()),
             "number": some(
                 [Decimal("1.00"), Decimal("2.50"), Decimal("7.25")], pa.decimal128(5, 2)
             ),
@@ -407,8 +425,7 @@ def test_a_spark_that_does_not_start_is_an_error_of_the_source(monkeypatch):
 
 @pytest.mark.parametrize(
     "kind",
-    ["date", "timestamp", "timestamp_ntz", "array<string>", "map<string,int>", "struct<a:int>"]
-    + ["interval day to second"],
+    ["array<string>", "map<string,int>", "struct<a:int>", "interval day to second"],
 )
 @pytest.mark.parametrize("name", ["color", "good", "who"])
 def test_types_without_a_place_in_a_domain_are_named_at_the_door(spark, kind, name):

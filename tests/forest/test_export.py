@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Forest, Guarantee, Numeric
+from frith import Categorical, Date, Domain, Forest, Guarantee, Numeric
 from frith.datasets import load
 from frith.domain import spelling
 from frith.forest.onnx.inputs import input_names, input_type
@@ -66,10 +66,18 @@ def assert_same(forest, table):
 
 
 def arrow_column(cells, attribute):
+    attribute = getattr(attribute, "listed", attribute)
+    if isinstance(attribute, Date):
+        return pa.array(
+            [None if c is None else attribute.value_of(c) for c in cells], DATES[attribute.has_time]
+        )
     if isinstance(attribute, Categorical) and attribute.kind == "boolean":
         return pa.array(cells, pa.bool_())
     kinds = {np.object_: pa.string(), np.int64: pa.int64(), np.float64: pa.float64()}
     return pa.array(cells, kinds[input_type(attribute)])
+
+
+DATES = {False: pa.date32(), True: pa.timestamp("s")}
 
 
 # -- random forests and nasty cells ------------------------------------------------------------
@@ -77,6 +85,10 @@ def arrow_column(cells, attribute):
 
 def nasty_cells(attribute, more):
     """Declared, foreign and missing cells; of a number, its edges and what lies beside them."""
+    attribute = getattr(attribute, "listed", attribute)
+    if isinstance(attribute, Date):
+        inside = [attribute.low, *attribute.edges, attribute.high]
+        return [None, *inside, *(number - 1 for number in inside[1:])]
     if isinstance(attribute, Numeric):
         near = np.array([attribute.low, *attribute.edges, attribute.high])
         beside = [np.nextafter(near, side).tolist() for side in (-math.inf, math.inf)]

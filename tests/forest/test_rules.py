@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Forest, Numeric
+from frith import Categorical, Date, Domain, Forest, Numeric, Ordered
 from frith.errors import FormatError
 from frith.forest.intervals import deviation, noise_factor
 from frith.forest.nodes import Condition, Nodes
@@ -90,12 +90,18 @@ def holds(condition, cell):
     said, attribute = condition.to_json(), condition.attribute
     if isinstance(attribute, Categorical):
         return attribute.values[twins.code_of(cell, attribute)] in said["values"]
-    number = twins.number_of(cell)
+    number, read = twins.number_of(cell), float
+    if isinstance(attribute, Date):
+        day = 1 if attribute.has_time else 86_400
+        number, read = twins.moment_of(cell) // day, lambda text: twins.moment_of(text) // day
+    elif isinstance(attribute, Ordered):
+        place = twins.code_of(cell, attribute.listed, outside=-1, missing=-1)
+        number, read = math.nan if place < 0 else place, lambda text: attribute.listed.codes[text]
     if math.isnan(number) and attribute.missing:
         return said["missing"]
     number = attribute.low if math.isnan(number) else number
-    low = -math.inf if said["at_least"] is None else said["at_least"]
-    high = math.inf if said["below"] is None else said["below"]
+    low = -math.inf if said["at_least"] is None else read(said["at_least"])
+    high = math.inf if said["below"] is None else read(said["below"])
     return said["numbers"] and low <= number and (number < high or high == math.inf)
 
 

@@ -109,7 +109,7 @@ def test_labels_of_another_length_are_refused(ledger):
     assert ledger.spent == 0
 
 
-@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
+@pytest.mark.parametrize("kind", ["timedelta64[s]", "timedelta64[ms]"])
 def test_a_column_type_without_a_place_in_a_domain_is_named(ledger, kind):
     table = small_table()
     table["size"] = np.arange(len(table)).astype(kind)
@@ -379,7 +379,7 @@ def test_object_labels_of_several_kinds_are_told(odd, said):
 
 def test_every_column_that_cannot_be_read_is_named_at_once(ledger, tmp_path):
     table = small_table()
-    table["size"] = table["color"] = np.arange(len(table)).astype("datetime64[s]")
+    table["size"] = table["color"] = np.arange(len(table)).astype("timedelta64[s]")
     with pytest.raises(DataError, match="'color'.*'size'"):
         model(ledger).fit(table[ATTRIBUTES], table["good"])
     table.to_parquet(tmp_path / "t.parquet")

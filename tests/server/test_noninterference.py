@@ -402,7 +402,9 @@ def test_servers_one_record_apart_say_the_same_on_every_route(bench):
     reasons = [line["why"] for line in logged if line["event"] == "source not opened"]
     assert (
         reasons
-        == ["the connection has no Parquet, CSV or Feather files of one format by that name"]
+        == [
+            "the connection has no Parquet, CSV, JSON lines or Feather files of one format by that name"
+        ]
         * MAX_ATTEMPTS
     )
 

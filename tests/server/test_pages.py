@@ -556,12 +556,17 @@ def test_a_forest_outlives_its_grant_but_nothing_more_can_be_asked(house, analys
 
 def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     path = house.folder / "people.csv"
-    path.write_text("age,sex,ill\n" + "41,f,yes\n17,m,no\n" * 30)
+    path.write_text(
+        "age;sex;seen;town;ill\n" + "41;f;2024-01-01;a;yes\n17;m;2024-03-01;b;no\n" * 30
+    )
     fields = {"name": "people", "connection": "sample", "table": "people.csv", "label": "ill",
-              "epsilon": "1",              "learners": ["forest", "gini"]}  # fmt: skip
+              "epsilon": "1", "learners": ["forest", "gini"], "leave_out": "sex\ntown"}  # fmt: skip
     drafted = curator.post("/curate/register", status=200, draft="yes", **fields)
     assert "exact facts about people" in check(drafted).text
-    draft = unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", drafted.text, re.DOTALL)[1])
+    assert ">sex\ntown</textarea>" in drafted.text
+    draft = unescape(re.search(r'name="domain"[^>]*>(.*?)</textarea>', drafted.text, re.DOTALL)[1])
+    assert "Left out: 'sex', as asked." in draft
+    assert 'delimiter = ";"' in draft
     refused = curator.post("/curate/register", status=422, domain=draft, **fields)
     assert "learned = true" in refused.text
     reviewed = draft.replace("learned = true\n", "")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from frith.domain import Attribute, Categorical, Domain, Numeric, Person
+from frith.domain import Attribute, Categorical, Date, Domain, Numeric, Ordered, Person
 from frith.domain.encoding import Batch
 from frith.domain.synthetic import synthetic_table
 from frith.kernels import Kernel, add_batch
@@ -188,5 +188,9 @@ def _value(attribute: Attribute, code: int) -> object:
         return attribute.values[code]
     if code == attribute.cells:
         return None
+    if isinstance(attribute, Ordered):
+        return attribute.values[code]
+    if isinstance(attribute, Date):
+        return attribute.value_of([attribute.low, *attribute.edges][code])
     bounds = [attribute.low, *attribute.edges, attribute.high]
     return float((bounds[code] + bounds[code + 1]) / 2)

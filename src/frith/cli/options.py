@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 TableFiles = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="A Parquet, CSV or Feather file, folder or pattern.")
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="A Parquet, CSV, JSON lines or Feather file, folder or pattern."
+    ),
 ]
 AnyTable = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="A Parquet, CSV or Feather file, folder or pattern, or the URL of a database table: "
+        help="A Parquet, CSV, JSON lines or Feather file, folder or pattern, or the URL of a database table: "
         "duckdb:///file.db?table=t, postgresql://user@host/database?table=t.",
     ),
 ]

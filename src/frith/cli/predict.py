@@ -71,7 +71,7 @@ class _Predictions:
         from frith.engines.batches import read_batches
 
         self.forest, self.proba, self.explain = forest, proba, explain
-        self._batches = read_batches(path, forest.domain.names)
+        self._batches = read_batches(path, forest.domain.names, csv=forest.domain.csv)
 
     @property
     def none(self) -> pa.Table:

@@ -51,7 +51,7 @@ def report(
         raise ValueError("a certificate is about the guarantee alone; leave out --data")
     path = output or forest.with_suffix(_SUFFIXES[form])
     check_output(path, forest, *([] if data is None else [data]))
-    loaded, records = Forest.load(forest), None if data is None else read_table(data)
+    loaded, records = Forest.load(forest), None if data is None else read_table(data)[0]
     if form is Form.CERTIFICATE:
         write_certificate(loaded, path)
     else:

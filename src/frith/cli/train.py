@@ -131,16 +131,9 @@ def show_model(model: Any, output: Path) -> None:
     from rich.text import Text
 
     from frith.cli.console import quoted
-    from frith.privacy.exact import readable
 
-    forest, receipt = model.forest_, model.receipt_
-    lines = [forest.describe()]
-    if receipt is not None:
-        lines.append(
-            f"receipt {receipt.id}: {receipt.unit} {readable(receipt.amount)} charged, "
-            f"{readable(receipt.spent)} spent in all"
-        )
-    color = "green" if forest.guarantee.holds else "red"
+    lines = [model.forest_.describe(), *([str(model.receipt_)] if model.receipt_ else [])]
+    color = "green" if model.forest_.guarantee.holds else "red"
     title = Text(str(output), style=f"bold {color}")
     out().print(Panel(Text("\n".join(lines)), title=title, border_style=color, expand=False))
     say(f"next: frith show {quoted(output)}", "dim")

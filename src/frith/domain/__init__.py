@@ -1,23 +1,26 @@
 """What is public about a table, and how its records become codes."""
 
-from frith.domain.domain import (
+from frith.domain.attributes import (
     MAX_VALUES,
     Attribute,
     Categorical,
-    Domain,
+    Date,
     Numeric,
-    Person,
+    Ordered,
     Value,
-    class_array,
     spelling,
 )
+from frith.domain.domain import Csv, Domain, Person, class_array
 
 __all__ = [
     "MAX_VALUES",
     "Attribute",
     "Categorical",
+    "Csv",
+    "Date",
     "Domain",
     "Numeric",
+    "Ordered",
     "Person",
     "Value",
     "class_array",

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from frith.domain.domain import Attribute, Categorical, Domain, Numeric
-from frith.domain.encoding import Columns, _numbers, encode_label, person_digests
+from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered
+from frith.domain.domain import Domain
+from frith.domain.encoding import Columns, cells_of, encode_label, numbers_of, person_digests
 
 EXAMPLES = 3
-_NOT_TOLD = ("tally", "lowest", "highest", "treated", "missing_treated")
+_NOT_TOLD = ("attribute", "tally", "lowest", "highest", "treated", "missing_treated")
 _NOT_COUNTED = "the record is not counted"
 _TALLIED = 1_000  # distinct outside values that are counted one by one in a column
 
 OFTEN = 0.05
 """The share of a column's cells outside its domain from which on it is told."""
 
-FAR_OFF = 0.2
-"""How far the declared number of records may be off, as a share of it."""
+FAR_OFF = 0.35
+"""How far the declared number of records may be off, as a share of it: a third may be held out for tests."""
 
 MANY = 50
 """More labels than this are told: whole numbers may have been meant as numbers."""
@@ -41,6 +42,7 @@ class Finding:
     treated: str
     missing_treated: str
     missing_is_declared: bool = False
+    attribute: Numeric | None = None
     missing: int = 0
     outside: int = 0
     clamped: int = 0
@@ -62,8 +64,10 @@ class Finding:
     @property
     def examples(self) -> list[Any]:
         """The most frequent outside values, and the furthest clamped numbers."""
-        numbers = {n for n in (self.lowest, self.highest) if n is not None}
-        return [*sorted(numbers), *(value for value, _ in self.tally.most_common(EXAMPLES))]
+        numbers: list[Any] = sorted({n for n in (self.lowest, self.highest) if n is not None})
+        if isinstance(self.attribute, Date):
+            numbers = [_as_date(self.attribute, number) for number in numbers]
+        return [*numbers, *(value for value, _ in self.tally.most_common(EXAMPLES))]
 
     def add_values(self, values: Iterable[Any]) -> None:
         for value, times in Counter(values).items():
@@ -83,7 +87,7 @@ class Finding:
             self.highest = high if self.highest is None else max(high, self.highest)
 
     def to_json(self) -> dict[str, Any]:
-        data = {k: v for k, v in asdict(self).items() if k not in _NOT_TOLD}
+        data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NOT_TOLD}
         return data | {
             "consequence": self.consequence,
             "examples": [_plain(e) for e in self.examples],
@@ -161,6 +165,14 @@ def add_columns(report: Report, columns: Columns, rows: int) -> None:
         report.findings[-1].missing += int(np.sum(~named))
 
 
+def _as_date(attribute: Date, number: float) -> str:
+    """A clamped date; a file may hold one that no calendar has."""
+    try:
+        return attribute.text_of(number)
+    except (OverflowError, ValueError):
+        return "a date beyond the year 9999, or before the year 1"
+
+
 def _plain(example: Any) -> Any:
     """JSON has no infinities, so write an infinite example as text."""
     return str(example) if isinstance(example, float) and not np.isfinite(example) else example
@@ -174,25 +186,29 @@ def _finding(attribute: Attribute) -> Finding:
             for code in (attribute.outside_code, attribute.missing_code)
         )
         return Finding(name, "attribute", treated, missing, attribute.missing is not None)
-    missing = "has a code of its own" if attribute.missing else f"counts as {attribute.low:g}"
-    treated = f"clamped to {attribute.low:g} .. {attribute.high:g}"
-    return Finding(name, "attribute", treated, missing, attribute.missing)
+    low = attribute.text_of(attribute.low)
+    missing = "has a code of its own" if attribute.missing else f"counts as {low}"
+    treated = f"clamped to {low} .. {attribute.text_of(attribute.high)}"
+    if isinstance(attribute, Ordered):
+        treated = missing
+    return Finding(name, "attribute", treated, missing, attribute.missing, attribute=attribute)
 
 
 def _look_at_values(column: pa.ChunkedArray, attribute: Categorical, finding: Finding) -> None:
     unknown = encode_label(column, attribute) < 0
     if unknown.any():
-        finding.add_values(column.filter(pa.array(unknown)).to_pylist())
+        for chunk in column.filter(pa.array(unknown)).chunks:
+            finding.add_values(cells_of(chunk, attribute.name))
 
 
 def _look_at_numbers(column: pa.ChunkedArray, attribute: Numeric, finding: Finding) -> None:
     """Text that is not a number counts as outside; training treats it as missing."""
     for chunk in column.chunks:
-        numbers = _numbers(chunk, attribute.name)
+        numbers = numbers_of(chunk, attribute)
         finding.add_clamped(numbers[(numbers < attribute.low) | (numbers > attribute.high)])
         none = np.isnan(numbers)
         if none.any():
-            finding.add_values(chunk.filter(pa.array(none)).to_pylist())
+            finding.add_values(cells_of(chunk.filter(pa.array(none)), attribute.name))
 
 
 # -- what is probably a mistake ------------------------------------------------------------------
@@ -251,9 +267,11 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
 
 def _nothing_inside(finding: Finding, attribute: Attribute) -> str:
     name = attribute.name
+    attribute = attribute.listed if isinstance(attribute, Ordered) else attribute
     if not isinstance(attribute, Categorical):
+        kind = "date" if isinstance(attribute, Date) else "number"
         return (
-            f"{name!r} is declared as a number, and no cell of it is one: {finding.missing_treated}"
+            f"{name!r} is declared as a {kind}, and no cell of it is one: {finding.missing_treated}"
         )
     if finding.role == "label":
         what = f"no record has one of the declared labels of {name!r}, so none was counted"

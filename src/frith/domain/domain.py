@@ -6,227 +6,37 @@ never from the records, so an encoding made with it tells nothing about anyone.
 
 from __future__ import annotations
 
+import codecs
 import functools
 import hashlib
+import inspect
 import json
-import math
-import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import MISSING, dataclass, field, fields, replace
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frith._arrays import frozen
 from frith._documents import parsed, read_file, reading
-from frith.domain.short_texts import Table, make_table
+from frith.domain.attributes import (
+    KINDS,
+    Attribute,
+    Categorical,
+    Date,
+    Numeric,
+    Ordered,
+    Value,
+    check_name,
+    is_whole,
+)
+from frith.domain.notebook import domain_html
 from frith.errors import DomainError
 
 FORMAT = "frith-domain/1"
-MAX_VALUES = 65_535
-DEFAULT_CELLS = 1_024
-_LOG_DECADES = 2.0**16  # a log grid resolves magnitudes down to the largest bound / this
-_TRUTHS = (("true", "True", "TRUE"), ("false", "False", "FALSE"))
-
-Value = str | int | float | bool
-
-
-def spelling(value: object) -> str:
-    """A categorical value as the text by which it is compared, the same in every file format.
-
-    >>> spelling("a"), spelling(1), spelling(1.0), spelling(Decimal("1.00")), spelling(True)
-    ('a', '1', '1', '1', 'true')
-    """
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    if isinstance(value, Decimal) and (not value or abs(value.adjusted()) < 400):
-        digits = format(value, "f") if value else "0"  # never a million of them
-        return digits.rstrip("0").rstrip(".") if "." in digits else digits
-    value = _native(value)
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def _native(value: Any) -> Any:
-    """A NumPy scalar as Python's own number or text."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """An attribute with a declared list of legal values.
-
-    A value outside the list counts as `other` (else as the first declared value); a missing one
-    counts as `missing` (else as a value outside the list). Both are among `values`.
-    """
-
-    name: str
-    values: tuple[Value, ...]
-    other: Value | None = None
-    missing: Value | None = None
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        unordered = isinstance(self.values, str | bytes | Set | Mapping)
-        if unordered or not isinstance(self.values, Iterable):
-            raise DomainError(f"attribute {self.name!r}: values are a list, in order")
-        object.__setattr__(self, "values", tuple(map(_native, self.values)))
-        object.__setattr__(self, "other", _native(self.other))
-        object.__setattr__(self, "missing", _native(self.missing))
-        if not self.values:
-            raise DomainError(f"attribute {self.name!r} has no values; declare at least one")
-        if len(self.values) > MAX_VALUES:
-            raise DomainError(
-                f"attribute {self.name!r} has {len(self.values):,} values; at most {MAX_VALUES:,} "
-                "are possible: group rare ones under 'other'"
-            )
-        if len({_kind(v, self.name) for v in self.values}) > 1:
-            raise DomainError(f"attribute {self.name!r} mixes text, numbers and booleans")
-        seen = set()
-        for value in self.values:
-            if spelling(value) in seen:
-                raise DomainError(f"attribute {self.name!r} declares the value {value!r} twice")
-            seen.add(spelling(value))
-        for role, special in (("other", self.other), ("missing", self.missing)):
-            if special is not None and _kind(special, self.name) and spelling(special) not in seen:
-                raise DomainError(
-                    f"attribute {self.name!r}: {role} = {special!r} is not among its values; add it"
-                )
-
-    @property
-    def size(self) -> int:
-        """How many codes there are."""
-        return len(self.values)
-
-    @property
-    def branches(self) -> int:
-        """How many children a split on this attribute has."""
-        return self.size
-
-    @functools.cached_property
-    def codes(self) -> dict[str, int]:
-        """The code of each spelling, including the capitalized booleans that some writers use.
-
-        A text such as "True" among the values stands for the boolean too: CSV files hold the one
-        and Parquet files the other. Where a list tells "true" from "True", so does this.
-        """
-        codes = {spelling(v): i for i, v in enumerate(self.values)}
-        for forms in _TRUTHS if self.kind != "number" else ():
-            declared = [codes[form] for form in forms if form in codes]
-            if len(declared) == 1:
-                codes |= dict.fromkeys(forms, declared[0])
-        return codes
-
-    @property
-    def kind(self) -> str:
-        """What the values are: text, number or boolean."""
-        return _kind(self.values[0], self.name)
-
-    @functools.cached_property
-    def short_codes(self) -> Table:
-        """A table that finds the codes of short spellings by their bytes."""
-        return make_table(self.codes)
-
-    @property
-    def outside_code(self) -> int:
-        return 0 if self.other is None else self.codes[spelling(self.other)]
-
-    @property
-    def missing_code(self) -> int:
-        return self.outside_code if self.missing is None else self.codes[spelling(self.missing)]
-
-    def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"name": self.name, "values": list(self.values)}
-        data |= {} if self.other is None else {"other": self.other}
-        return data | ({} if self.missing is None else {"missing": self.missing})
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A number between public bounds, on a fine public grid.
-
-    Values beyond a bound are clamped to it. With `missing=True` missing numbers have a code of
-    their own, above all cells; otherwise they count as the lower bound.
-    """
-
-    name: str
-    low: float
-    high: float
-    scale: str = "linear"
-    cells: int = DEFAULT_CELLS
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        for side in ("low", "high"):
-            bound = _native(getattr(self, side))
-            if not _is_finite(bound):
-                raise DomainError(f"attribute {self.name!r}: bounds must be finite numbers")
-            object.__setattr__(self, side, float(bound))
-        if not self.low < self.high or not math.isfinite(self.high - self.low):
-            raise DomainError(
-                f"attribute {self.name!r} has empty bounds: low = {self.low:g} must be under "
-                f"high = {self.high:g}"
-            )
-        if self.scale not in ("linear", "log"):
-            raise DomainError(
-                f"attribute {self.name!r}: scale is 'linear' or 'log', not {self.scale!r}"
-            )
-        if not isinstance(self.missing, bool):
-            raise DomainError(
-                f"attribute {self.name!r}: missing is true or false, not {self.missing!r}"
-            )
-        if not isinstance(self.cells, int) or not 2 <= self.cells <= MAX_VALUES - self.missing:
-            raise DomainError(
-                f"attribute {self.name!r}: cells are a whole number between 2 and "
-                f"{MAX_VALUES - self.missing:,}"
-            )
-        if not np.all(np.diff([self.low, *self.edges, self.high]) > 0):
-            raise DomainError(
-                f"attribute {self.name!r}: bounds {self.low!r} and {self.high!r} are too close to "
-                f"tell {self.cells:,} cells apart; declare fewer cells or wider bounds"
-            )
-
-    @property
-    def size(self) -> int:
-        return self.cells + self.missing
-
-    @property
-    def branches(self) -> int:
-        return 2
-
-    @property
-    def missing_code(self) -> int:
-        return self.cells if self.missing else 0
-
-    @functools.cached_property
-    def edges(self) -> NDArray[np.float64]:
-        """The inner edges of the grid, ascending: a number's code counts the edges up to it.
-
-        A log grid is even in sign(x) log(1 + |x| / unit), so bounds may include zero.
-        """
-        steps = [i / self.cells for i in range(1, self.cells)]
-        if self.scale == "linear":
-            return frozen([self.low + s * (self.high - self.low) for s in steps], np.float64)
-        unit = max(abs(self.low), abs(self.high)) / _LOG_DECADES or sys.float_info.min
-        low, high = (math.copysign(math.log1p(abs(b) / unit), b) for b in (self.low, self.high))
-        even = [low + s * (high - low) for s in steps]
-        return frozen([math.copysign(unit * math.expm1(abs(t)), t) for t in even], np.float64)
-
-    def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"name": self.name, "low": self.low, "high": self.high}
-        data |= {} if self.scale == "linear" else {"scale": self.scale}
-        data |= {} if self.cells == DEFAULT_CELLS else {"cells": self.cells}
-        return data | ({"missing": True} if self.missing else {})
-
-
-Attribute = Categorical | Numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +47,60 @@ class Person:
     records: int
 
     def __post_init__(self) -> None:
-        _check_name(self.column, "the person's column")
-        if not _is_whole(self.records) or self.records < 1:
+        check_name(self.column, "the person's column")
+        if not is_whole(self.records) or self.records < 1:
             raise DomainError(
                 f"person {self.column!r}: records must be a whole number of at least 1"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """How the table's CSV files are written, if not with commas, in UTF-8 and with decimal points.
+
+    A draft finds it. Training never does: by guessing, one byte of one record could change how all
+    others are read. An encoding has one byte a character, so that a byte changes its own cell only.
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        if self.delimiter == "tab":
+            object.__setattr__(self, "delimiter", "\t")
+        if self.delimiter not in DELIMITERS:
+            raise DomainError("csv: the delimiter is ',', ';', '|' or 'tab'")
+        if self.decimal not in (".", ",") or self.decimal == self.delimiter:
+            raise DomainError("csv: decimal is '.' or ',', and not the delimiter")
+        if not _is_narrow(self.encoding):
+            raise DomainError(
+                f"csv: {self.encoding!r} is not utf-8, latin-1, cp1252 or another encoding of one byte "
+                "a character; save the file as UTF-8"
+            )
+
+    def to_json(self) -> dict[str, str]:
+        usual = Csv()
+        data = {name: getattr(self, name) for name in self.__slots__}
+        data = {name: said for name, said in data.items() if said != getattr(usual, name)}
+        return data | (
+            {"delimiter": "tab"} if self.delimiter == "\t" else {}
+        )  # it shows in no file
+
+
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def _is_narrow(encoding: object) -> bool:
+    """Whether it is UTF-8, or has a character for each byte, those of ASCII first."""
+    try:
+        if codecs.lookup(str(encoding)).name == "utf-8":
+            return True
+        ascii = bytes(range(128)).decode(str(encoding), errors="replace")
+        pairs = bytes(byte for a in range(128, 256) for b in range(256) for byte in (a, b))
+        return ascii.isascii() and len(pairs.decode(str(encoding), errors="replace")) == len(pairs)
+    except Exception:  # noqa: BLE001 - no encoding, or one that is not of texts
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +108,8 @@ class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
     `records` is a public constant: declare it only when the size of the table is no secret, and do
-    not update it from the table. `learned` marks a domain drafted from the records themselves.
+    not update it from the table. `learned` marks a domain drafted from the records themselves. `csv`
+    says how CSV files are written.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -261,18 +121,22 @@ class Domain:
     records: int | None = None
     person: Person | None = None
     learned: bool = field(default=False)
+    csv: Csv | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise DomainError("a domain needs at least one attribute")
         for attribute in self.attributes:
-            if type(attribute) not in (Categorical, Numeric):  # another may count other codes
-                raise DomainError(f"an attribute is Categorical or Numeric, not {attribute!r}")
+            if type(attribute) not in KINDS:
+                known = ", ".join(kind.__name__ for kind in KINDS)
+                raise DomainError(f"an attribute is one of {known}, not {attribute!r}")
         if type(self.label) is not Categorical:
             raise DomainError(f"the label is Categorical, not {self.label!r}")
         if not isinstance(self.person, Person | None):
             raise DomainError(f"the person is a Person, not {self.person!r}")
+        if not isinstance(self.csv, Csv | None):
+            raise DomainError(f"csv is a Csv, not {self.csv!r}")
         names = [a.name for a in self.attributes]
         for name, times in Counter(names).items():
             if times > 1:
@@ -288,7 +152,7 @@ class Domain:
             raise DomainError(
                 f"attribute {self.person.column!r} is also the person; declare it once"
             )
-        if self.records is not None and (not _is_whole(self.records) or self.records < 0):
+        if self.records is not None and (not is_whole(self.records) or self.records < 0):
             raise DomainError("records must be a whole number of at least 0, or left out")
         if not isinstance(self.learned, bool):
             raise DomainError(f"learned is true or false, not {self.learned!r}")
@@ -347,12 +211,32 @@ class Domain:
             raise DomainError(f"a view of no attribute; name some of {', '.join(self.names)}")
         return replace(self, attributes=tuple(a for a in self.attributes if a.name in wanted))
 
+    def _repr_html_(self) -> str:
+        return domain_html(self.label, self.attributes, self.facts)
+
+    @property
+    def facts(self) -> list[str]:
+        """What is declared about the whole table, in words."""
+        facts = [
+            "number of records: "
+            + ("not declared" if self.records is None else f"{self.records:,}")
+        ]
+        if self.person is not None:
+            most = f"at most {self.person.records} records each"
+            facts.append(f"protects persons, by the column {self.person.column!r}, {most}")
+        if self.learned:
+            facts.append(
+                "drafted from the records: replace what is not public knowledge, then set learned to False"
+            )
+        return facts
+
     # -- files ---------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"format": FORMAT}
         data |= {} if self.records is None else {"records": self.records}
         data |= {"learned": True} if self.learned else {}
+        data |= {} if self.csv is None else {"csv": self.csv.to_json()}
         data["label"] = self.label.to_json()
         if self.person is not None:
             data["person"] = {"column": self.person.column, "records": self.person.records}
@@ -372,6 +256,7 @@ class Domain:
                 data.get("records"),
                 None if person is None else _part(Person, person, "the person"),
                 data.get("learned", False),
+                _part(Csv, data["csv"], "csv") if "csv" in data else None,
             )
 
     def to_toml(self) -> str:
@@ -402,8 +287,13 @@ class Domain:
 
 
 def _attribute(data: Any) -> Attribute:
-    kind = Categorical if isinstance(data, Mapping) and "values" in data else Numeric
-    return _part(kind, data, "attribute")
+    if not isinstance(data, Mapping) or not data.keys() & {"values", "first", "last"}:
+        return _part(Numeric, data, "attribute")
+    if "values" not in data:
+        return _part(Date, data, "attribute")
+    if not data.get("ordered", False):
+        return _part(Categorical, data, "attribute")
+    return _part(Ordered, {k: v for k, v in data.items() if k != "ordered"}, "attribute")
 
 
 def _part(kind: type[Any], data: Any, what: str) -> Any:
@@ -415,47 +305,14 @@ def _part(kind: type[Any], data: Any, what: str) -> Any:
 
 
 def _check_keys(kind: type[Any], data: Mapping[str, Any], what: str) -> None:
-    legal = {f.name: f.default is MISSING for f in fields(kind)}
+    parameters = inspect.signature(kind).parameters
+    legal = {name: p.default is inspect.Parameter.empty for name, p in parameters.items()}
     for key in data:
         if key not in legal:
             raise DomainError(f"{what} has an unknown entry {key!r}; known are {', '.join(legal)}")
     for key, is_required in legal.items():
         if is_required and key not in data:
             raise DomainError(f"{what} has no entry {key!r}; declare it")
-
-
-def _check_name(name: object, what: str = "an attribute's name") -> None:
-    if not isinstance(name, str) or not name or not _is_unicode(name):
-        raise DomainError(f"{what} is a non-empty string of valid characters, not {name!r}")
-
-
-def _kind(value: object, name: str) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if type(value) is str and _is_unicode(value):
-        return "text"
-    if _is_finite(value):
-        return "number"
-    raise DomainError(
-        f"attribute {name!r}: {_shown(value)} is not text, a finite number or a boolean"
-    )
-
-
-def _is_finite(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether the text can be written to a file; half a surrogate pair cannot."""
-    return not any("\ud800" <= c <= "\udfff" for c in text)
-
-
-def _shown(value: object) -> str:
-    return "this number" if isinstance(value, int) else repr(value)  # it may be too long to print
 
 
 def class_array(values: Sequence[Value]) -> NDArray[Any]:

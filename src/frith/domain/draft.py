@@ -6,6 +6,8 @@ a draft holds was still learned from the records.
 
 from __future__ import annotations
 
+import calendar
+import functools
 import math
 import re
 import sys
@@ -13,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -20,7 +23,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from frith.domain.domain import MAX_VALUES, Attribute, Categorical, Domain, Numeric, Person
+from frith.domain.attributes import (
+    MAX_VALUES,
+    Attribute,
+    Categorical,
+    Date,
+    Numeric,
+    Ordered,
+)
+from frith.domain.dates import DAY, is_moment
+from frith.domain.domain import Domain, Person
 from frith.domain.encoding import (
     CELL_BYTES,
     Columns,
@@ -28,7 +40,9 @@ from frith.domain.encoding import (
     check_columns,
     columns_of,
     distinct,
+    numbers_of,
 )
+from frith.domain.notebook import domain_html
 from frith.errors import DataError, DomainError, PrivacyLeakWarning
 
 MISSING = "(missing)"
@@ -43,12 +57,23 @@ LARGE = 100
 LONG = 10
 """Only columns of more values have rare ones."""
 
+MANY = 50
+"""A longer list of texts, of which none is `FREQUENT`, is of names."""
+
+FREQUENT = 0.01
+"""The share of the records that the most frequent of many texts must have."""
+
 SMALL = 20
 """Of fewer records, a column without repeats is no sign of an identifier."""
 
 _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]I[dD]$").search
 
-_is_date = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?").fullmatch
+_is_other_date = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T].*)?").fullmatch
+
+_EVER = Date("any", "0001-01-01 00:00", "9999-12-31 23:59:59")
+
+SHORT = 14
+"""Days: over no more of them, the time of day is kept."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +86,11 @@ class Draft:
     hints: Mapping[str, Sequence[str]]
     """What to look at, by the attribute."""
 
+    def _repr_html_(self) -> str:
+        domain = self.domain
+        left_out = [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
+        return domain_html(domain.label, domain.attributes, [*domain.facts, *left_out], self.hints)
+
 
 @dataclass
 class _Column:
@@ -70,13 +100,41 @@ class _Column:
     cells: pa.ChunkedArray
     hints: list[str] = field(default_factory=list)
 
+    @functools.cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """Each date in seconds since 1970, NaN where there is none."""
+        return np.concatenate([[], *(numbers_of(chunk, _EVER) for chunk in self.cells.chunks)])
+
+    @functools.cached_property
+    def holds_dates(self) -> bool:
+        """Whether every cell that is not missing is a date."""
+        if is_moment(self.cells.type):
+            return True
+        if _is_number(self.cells.type) or pa.types.is_boolean(self.cells.type):
+            return False
+        dates = int(np.sum(~np.isnan(self.seconds)))
+        return 0 < dates == len(self.cells) - self.cells.null_count
+
 
 def draft_domain(
     table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
-    """Text and booleans become categorical, numbers numeric with rounded bounds.
+    """A first domain of a table, with what its curator must decide: `domain`, `left_out` and `hints`.
 
-    Columns are left out, with the reason, that look like identifiers or cannot be described.
+    Text and booleans become categorical, numbers and dates have rounded bounds. Columns are left out,
+    with the reason, that look like identifiers or cannot be described. The draft holds facts about the
+    records, and is private until it was reviewed. A notebook shows it as a table.
+
+    Parameters
+    ----------
+    table : DataFrame or Arrow table
+        The records.
+    label : str
+        The column to predict.
+    person : str or None, default=None
+        The column that names the protected person.
+    leave_out : iterable of str, default=()
+        Columns to leave out.
     """
     columns, _ = columns_of(table)
     names = [str(n) for n in getattr(table, "column_names", table.columns)]
@@ -154,16 +212,25 @@ def _why_not(column: _Column) -> str | None:
     kind = column.cells.type
     if len(column.cells) == column.cells.null_count > 0:
         return "holds no value"
+    if column.holds_dates:
+        return None
     if pa.types.is_integer(kind):
         numbers = column.cells.drop_null().unique().to_numpy()
         if len(numbers) < max(SMALL, len(column.cells) - column.cells.null_count):
             return None
         if _is_id(column.name) or int(numbers.max()) - int(numbers.min()) < 2 * len(numbers):
             return "looks like an identifier: no two records share a number"
-    elif not _is_number(kind) and _names_records(tally := _tally(column.cells, column.name)):
-        if all(_is_date(str(value)) for value in tally if value is not None):
-            return "holds dates: add a column of the days since some public date, and declare that"
-        return "looks like an identifier or free text: most values occur once"
+    elif not _is_number(kind):
+        tally = _tally(column.cells, column.name)
+        if tally.keys() - {None} and all(_is_other_date(str(v)) for v in tally if v is not None):
+            return "holds dates in a form that is read in several ways; write them as 2024-01-31"
+        if _names_records(tally):
+            return "looks like an identifier or free text: most values occur once"
+        if _names_things(tally):
+            return (
+                f"looks like the names of people or things: over {MANY} values, none of them frequent; "
+                "if it names the protected person, declare that"
+            )
     return None
 
 
@@ -175,9 +242,19 @@ def _names_records(tally: Counter[Any]) -> bool:
     return sum(times) >= SMALL and len(times) > sum(times) / 2
 
 
+def _names_things(tally: Counter[Any]) -> bool:
+    """Whether a list of texts is long, and none of them is frequent."""
+    times = [n for value, n in tally.items() if isinstance(value, str)]
+    return len(times) > MANY and max(times) < FREQUENT * sum(times)
+
+
 def _draft_attribute(column: _Column) -> Attribute:
     if _is_number(column.cells.type):
         return _draft_numeric(column)
+    if column.holds_dates:
+        return _draft_date(column)
+    if pa.types.is_dictionary(column.cells.type) and column.cells.type.ordered:
+        return _draft_ordered(column)
     name, tally = column.name, _tally(column.cells, column.name)
     has_missing = tally.pop(None, 0) > 0
     if not tally:
@@ -188,6 +265,8 @@ def _draft_attribute(column: _Column) -> Attribute:
     if not isinstance(values[0], str):
         return Categorical(name, tuple(values))
     values, other = _grouped(column, tally, values)
+    if 2 < len(values) <= LONG:
+        column.hints.append("if these have an order, write them in it and add `ordered = true`")
     if has_missing:
         values = [*(v for v in values if v != MISSING), MISSING]
     return Categorical(name, tuple(values), other=other, missing=MISSING if has_missing else None)
@@ -195,7 +274,7 @@ def _draft_attribute(column: _Column) -> Attribute:
 
 def _grouped(column: _Column, tally: Counter[Any], values: list[str]) -> tuple[list[str], Any]:
     """The values without the rare ones, and what those count as."""
-    if _names_records(tally):
+    if _names_records(tally) or _names_things(tally):
         return [OTHER], OTHER
     if len(values) <= LONG or tally.total() < LARGE:
         return values, None
@@ -243,6 +322,49 @@ def _draft_numeric(column: _Column) -> Numeric:
         column.hints.append("a log scale, because most numbers are small beside the largest")
     column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
     return Numeric(name, low, high, scale=scale, missing=missing)
+
+
+def _draft_date(column: _Column) -> Date:
+    """Bounds are whole years, or whole months where there are few, or days and times."""
+    known, missing = column.seconds[~np.isnan(column.seconds)], bool(np.isnan(column.seconds).any())
+    if len(known) == 0:
+        return Date(column.name, "1900-01-01", "2099-12-31", missing=missing)
+    usual = np.clip(_without_outliers(known), _EVER.low, _EVER.high)
+    if len(usual) < len(known):
+        column.hints.append("a few dates lie far outside these bounds and are clamped")
+    low, high = (_EVER.value_of(float(x)) for x in (usual.min(), usual.max()))
+    assert isinstance(low, datetime)
+    assert isinstance(high, datetime)
+    column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
+    if (high - low).days <= SHORT and np.any(usual % DAY):
+        first, last = (
+            datetime.combine(d, t) for d, t in ((low, time.min), (high, time(23, 59, 59)))
+        )
+        return Date(column.name, first, last, missing=missing)
+    return Date(column.name, *_rounded_days(low.date(), high.date()), missing=missing)
+
+
+def _rounded_days(low: date, high: date) -> tuple[date, date]:
+    """Whole years for dates over two years or more, whole months for fewer.
+
+    >>> _rounded_days(date(2019, 3, 4), date(2023, 5, 6))
+    (datetime.date(2019, 1, 1), datetime.date(2023, 12, 31))
+    >>> _rounded_days(date(2023, 3, 4), date(2023, 5, 6))
+    (datetime.date(2023, 3, 1), datetime.date(2023, 5, 31))
+    """
+    if (high - low).days >= 730:
+        return low.replace(month=1, day=1), high.replace(month=12, day=31)
+    days = calendar.monthrange(high.year, high.month)[1]
+    return low.replace(day=1), high.replace(day=days)
+
+
+def _draft_ordered(column: _Column) -> Attribute:
+    """The categories of a type that gives them an order, used or not."""
+    _, categories = distinct(column.cells.combine_chunks(), column.name)
+    values = [_value(cell) for cell in categories.to_pylist()]
+    if not 2 <= len(values) == len({*values} - {None}):
+        return Categorical(column.name, draft_values(column.cells, column.name))
+    return Ordered(column.name, values, missing=column.cells.null_count > 0)
 
 
 def _without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 Encoding is total: whatever a column holds, every record gets a code, because an exception on a
 value would be an answer about a person. Only the *shape* of a table can raise: a missing column, or
-one whose type (a date, a list) a domain cannot describe. Each cell is encoded by itself: if one
+one whose type (a list, a duration) a domain cannot describe. Each cell is encoded by itself: if one
 record's value changed how another's is read, removing a record would change more counts than its
 own.
 """
@@ -23,7 +23,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from frith._jit import compiled
-from frith.domain.domain import Attribute, Categorical, Domain, Numeric, spelling
+from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
+from frith.domain.dates import DAY, is_moment, moments, parsed_moments
+from frith.domain.domain import Domain
 from frith.domain.short_texts import NOT_FOUND, find_short
 from frith.errors import DataError
 
@@ -217,8 +219,35 @@ def _text(value: object) -> str | None:
     return spelling(value)
 
 
+def numbers_of(chunk: pa.Array, attribute: Numeric) -> NDArray[np.float64]:
+    """The number of each record on the attribute's grid, NaN where there is none."""
+    if isinstance(attribute, Date):
+        return _moments(chunk, attribute)
+    if isinstance(attribute, Ordered):
+        places = _categorical_codes(chunk, attribute.listed, -1, -1).astype(np.float64)
+        places[places < 0] = np.nan
+        return places
+    return _numbers(chunk, attribute.name)
+
+
+def _moments(chunk: pa.Array, attribute: Date) -> NDArray[np.float64]:
+    """Dates as the days, or seconds, since 1970; a number is no date, since nobody knows its unit."""
+    if pa.types.is_dictionary(chunk.type):
+        values = _moments(chunk.dictionary, attribute)
+        indices, _ = distinct(chunk, attribute.name)
+        return np.append(values, np.nan).take(indices, mode="clip")
+    if is_moment(chunk.type):
+        seconds = moments(chunk)
+    else:
+        chunk = _plain(chunk, attribute.name)
+        if not (pa.types.is_binary(chunk.type) or pa.types.is_large_binary(chunk.type)):
+            return np.full(len(chunk), np.nan)
+        seconds = parsed_moments(chunk)
+    return seconds if attribute.has_time else np.floor(seconds / DAY)
+
+
 def _numeric_codes(chunk: pa.Array, attribute: Numeric) -> NDArray[np.uint16]:
-    numbers = _numbers(chunk, attribute.name)
+    numbers = numbers_of(chunk, attribute)
     codes = np.empty(len(numbers), dtype=np.uint16)
     _place_on_grid(numbers, attribute.edges, attribute.missing_code, codes)
     return codes
@@ -253,7 +282,8 @@ def _parse(texts: pa.Array) -> pa.Array:
 def _plain(array: pa.Array, name: str) -> pa.Array:
     """The array cast to one of six types: null, boolean, integer, decimal256, float64, binary.
 
-    Text becomes unchecked bytes: a file may declare as text what is not UTF-8.
+    Text becomes unchecked bytes: a file may declare as text what is not UTF-8. Dates and times become
+    the texts 2024-01-31 and 2024-01-31 12:30:00.
     """
     kind = array.type
     t = pa.types
@@ -263,11 +293,20 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
         return array.cast(pa.float64())
     if t.is_decimal(kind):  # exact, where a float would make two persons' long numbers one
         return array.cast(pa.decimal256(kind.precision, kind.scale))
+    if is_moment(kind):
+        whole = pa.date32() if t.is_date(kind) else pa.timestamp("s")
+        return array.cast(whole, safe=False).cast(pa.string()).cast(pa.binary())
     if t.is_string(kind) or t.is_binary(kind) or t.is_fixed_size_binary(kind):
         return _capped(array.cast(pa.binary()))
     if is_readable(kind):
         return _capped(array.cast(pa.large_binary()))
     raise DataError(unreadable(name, kind))
+
+
+def cells_of(chunk: pa.Array, name: str) -> list[Any]:
+    """Cells as Python has them; dates as texts, since Python's calendar ends at the year 9999."""
+    chunk = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+    return (_plain(chunk, name) if is_moment(chunk.type) else chunk).to_pylist()
 
 
 def _capped(texts: pa.Array) -> pa.Array:
@@ -286,7 +325,7 @@ def is_readable(kind: pa.DataType) -> bool:
     tests = (
         t.is_null, t.is_boolean, t.is_integer, t.is_floating, t.is_decimal, t.is_string,
         t.is_large_string, t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
-        t.is_fixed_size_binary,
+        t.is_fixed_size_binary, is_moment,
     )  # fmt: skip
     return any(test(kind) for test in tests)
 
@@ -294,7 +333,7 @@ def is_readable(kind: pa.DataType) -> bool:
 def unreadable(name: str, kind: object) -> str:
     return (
         f"column {name!r} has type {kind}, which a domain cannot describe; "
-        "turn it into text or a number first, a date into the days since some public date"
+        "turn it into text, a number or a date first"
     )
 
 
@@ -445,13 +484,14 @@ def chunked(values: Any, name: str) -> pa.ChunkedArray:
 
 
 def _converted(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
-    dtype = getattr(values, "dtype", np.dtype(object))
+    dtype: Any = getattr(values, "dtype", np.dtype(object))
     categories = getattr(dtype, "categories", None)
     if dtype == np.dtype(object):
         return _objects(values)
     if categories is not None and categories.dtype == np.dtype(object):
         codes = np.asarray(getattr(values, "cat", values).codes)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), _objects(categories))
+        indices = pa.array(codes, mask=codes < 0)
+        return pa.DictionaryArray.from_arrays(indices, _objects(categories), ordered=dtype.ordered)
     try:
         return pa.array(values, from_pandas=True)
     except UnicodeError:  # half a surrogate pair, which Python's texts may hold and Arrow's may not

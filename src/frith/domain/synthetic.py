@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from frith.domain.domain import Attribute, Categorical, Domain, Numeric, Value, spelling
+from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, Value, spelling
+from frith.domain.domain import Domain
 
 _NUMBERS = (pa.int64(), pa.float64())
 
@@ -15,7 +16,7 @@ def synthetic_table(domain: Domain, n: int, rng: np.random.Generator) -> pa.Tabl
     """`n` records; every cell is drawn independently and uniformly from its attribute's codes.
 
     A categorical cell is one of the declared values. A number is anywhere in a cell of the grid,
-    or missing where missing numbers have a code of their own. So are labels, which leaves
+    a date at its start, or missing where missing ones have a code of their own. So are labels, which leaves
     nothing to learn. Where the domain names a person, every record has its own.
 
     Privacy
@@ -35,6 +36,11 @@ def _column(attribute: Attribute, n: int, rng: np.random.Generator) -> pa.Array:
     codes = rng.integers(0, attribute.size, n)
     if isinstance(attribute, Categorical):
         return _declared(attribute).take(pa.array(codes))
+    if isinstance(attribute, Ordered):
+        return _declared(attribute.listed).take(pa.array(codes, mask=codes == attribute.cells))
+    if isinstance(attribute, Date):
+        starts = [attribute.value_of(number) for number in (attribute.low, *attribute.edges)]
+        return pa.array(starts).take(pa.array(codes, mask=codes == attribute.cells))
     return pa.array(_inside(attribute, codes, rng.random(n)), mask=codes == attribute.cells)
 
 

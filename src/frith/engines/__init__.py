@@ -41,7 +41,7 @@ def open_table(
     timeouts: Timeouts = USUAL,
     device: str | None = None,
 ) -> Engine:
-    """Open a DataFrame, an Arrow table, an array, or a path to Parquet, CSV or Feather files.
+    """Open a DataFrame, an Arrow table, an array, or a path to Parquet, CSV, JSON lines or Feather files.
 
     Pass a table of a Spark cluster as a Spark DataFrame, or by a name such as
     "spark+parquet:/path", "spark+orc:/path" or "spark+table:name".

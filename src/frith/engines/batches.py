@@ -9,35 +9,42 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from frith.engines.csv import Handler, csv_batches, csv_names
-from frith.engines.files import list_files
+from frith.domain import Csv
+from frith.engines.csv import Dialect, Handler, csv_batches, csv_names
+from frith.engines.files import BROKEN, list_files
+from frith.engines.jsonl import json_batches
 from frith.errors import DataError, SourceError
 
 ROWS = 65_536
 
 
 def read_batches(
-    path: str | Path, names: Sequence[str], bad_row: Handler | None = None
+    path: str | Path, names: Sequence[str], bad_row: Handler | None = None, csv: Csv | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The named columns, batch by batch and in order; CSV cells are text, as in training.
 
     Names are checked before the first batch is asked for. `bad_row` is told of every CSV row with a
-    wrong number of cells; without it such a row raises, and quoted cells may hold newlines.
+    wrong number of cells; without it such a row raises, and quoted cells may hold newlines. `csv` is
+    how the domain says that CSV files are written.
     """
     files, kind = list_files(path)
-    for file in files:
-        _check_columns(file, kind, names, newlines_in_cells=bad_row is None)
-    parts = (_batches_of(file, kind, list(names), bad_row) for file in files)
+    dialects = [Dialect.of(file, csv, newlines_in_cells=bad_row is None) for file in files]
+    for file, dialect in zip(files, dialects, strict=True):
+        _check_columns(file, kind, names, dialect)
+    parts = (
+        _batches_of(file, kind, list(names), bad_row, dialect)
+        for file, dialect in zip(files, dialects, strict=True)
+    )
     return itertools.chain.from_iterable(parts)
 
 
-def _check_columns(file: str, kind: str, names: Sequence[str], newlines_in_cells: bool) -> None:
+def _check_columns(file: str, kind: str, names: Sequence[str], dialect: Dialect) -> None:
+    if kind == "jsonl":
+        return
     try:
-        if kind == "csv":
-            found = csv_names(file, newlines_in_cells)
-        else:
-            found = ds.dataset(file, format=kind).schema.names
-    except (pa.ArrowException, OSError):
+        is_csv = kind == "csv"
+        found = csv_names(file, dialect) if is_csv else ds.dataset(file, format=kind).schema.names
+    except BROKEN:
         raise SourceError(f"{file} is not a readable {kind} file; it may be cut off") from None
     for name in names:
         if found.count(name) != 1:
@@ -45,9 +52,15 @@ def _check_columns(file: str, kind: str, names: Sequence[str], newlines_in_cells
             raise DataError(f"{file} has {has} {name!r}, which the domain declares")
 
 
+def _refuse(line: object) -> str:
+    raise DataError("a line of the file is no JSON object; mend it, or take it out")
+
+
 def _batches_of(
-    file: str, kind: str, names: list[str], bad_row: Handler | None
+    file: str, kind: str, names: list[str], bad_row: Handler | None, dialect: Dialect
 ) -> Iterator[pa.RecordBatch]:
     if kind == "csv":
-        return csv_batches(file, names, bad_row, newlines_in_cells=bad_row is None)
+        return csv_batches(file, names, dialect, bad_row)
+    if kind == "jsonl":
+        return json_batches(file, names, bad_row or _refuse)
     return ds.dataset(file, format=kind).to_batches(columns=names, batch_size=ROWS)

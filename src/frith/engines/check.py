@@ -52,7 +52,7 @@ def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
     report = empty_report(domain)
     if isinstance(engine, FileEngine) and isinstance(table, str | Path):
         names = required_columns(domain)
-        for batch in read_batches(table, names, bad_row=report.count_malformed):
+        for batch in read_batches(table, names, report.count_malformed, domain.csv):
             add_columns(report, *columns_of(batch))
         return report
     for columns, rows in _all_of(engine)():

@@ -8,16 +8,21 @@ Otherwise one quote in one record would swallow the records after it.
 from __future__ import annotations
 
 import functools
+import gzip
 import io
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from frith._jit import compiled
+from frith.domain import Csv
+from frith.domain.domain import DELIMITERS
 from frith.domain.encoding import CELL_BYTES
 
 BLOCK = 2**24
@@ -40,6 +45,9 @@ _LOST = b"?"
 
 _COMMA, _QUOTE, _LF, _CR, _FILL = b',"\n\r?'
 
+_DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
+_NUMBER = r"^([+-]?\d+([.]\d+)?)?$"
+
 _line_end = re.compile(rb"[\r\n]")
 
 
@@ -47,12 +55,55 @@ def skip(row: Any) -> str:
     return "skip"
 
 
-def csv_names(file: str, newlines_in_cells: bool = False) -> list[str]:
+class Dialect(NamedTuple):
+    """How one file is written: as the domain declares, or as its name says."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+    newlines_in_cells: bool = False
+
+    @classmethod
+    def of(cls, file: str, csv: Csv | None, newlines_in_cells: bool = False) -> Dialect:
+        delimiter = "\t" if bare_name(file).endswith(".tsv") else ","
+        if csv is None:
+            return cls(delimiter, newlines_in_cells=newlines_in_cells)
+        if csv.delimiter != ",":
+            delimiter = csv.delimiter
+        return cls(delimiter, csv.encoding, csv.decimal, newlines_in_cells)
+
+    @property
+    def swap(self) -> bytes | None:
+        """Exchanges the delimiter and the comma, there and back; None where they are one.
+
+        So the rest of this module, and Arrow, split cells at commas alone.
+        """
+        if self.delimiter == ",":
+            return None
+        other = self.delimiter.encode()
+        return bytes.maketrans(b"," + other, other + b",")
+
+
+def bare_name(file: str) -> str:
+    """A file's name in small letters, without what says that it is compressed."""
+    return file.lower().removesuffix(".gz")
+
+
+def open_bytes(file: str) -> BinaryIO:
+    """The bytes of a file, decompressed where its name says that it is compressed."""
+    return gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb")  # type: ignore[return-value]
+
+
+def csv_names(file: str, dialect: Dialect) -> list[str]:
     """The columns of the first line, in order; a name may occur twice. Reads no record."""
-    with open(file, "rb") as opened:
-        header = _read_header(opened, newlines_in_cells)
+    with open_bytes(file) as opened:
+        header = _Source(opened, dialect).read(0)
     with pyarrow.csv.open_csv(io.BytesIO(header)) as reader:
-        return reader.schema.names
+        return [_swapped_back(name, dialect) for name in reader.schema.names]
+
+
+def _swapped_back(name: str, dialect: Dialect) -> str:
+    return name if dialect.swap is None else name.encode().translate(dialect.swap).decode()
 
 
 def header_hint(names: Sequence[str]) -> str:
@@ -60,41 +111,74 @@ def header_hint(names: Sequence[str]) -> str:
     first = names[0] if names else ""
     if first.startswith(("\\xff\\xfe", "\\xfe\\xff")):
         return "; it looks like UTF-16: save it as UTF-8"
-    separator = next((s for s in (";", "\t", "|") if s in first), None)
-    if len(names) > 1 or separator is None:
+    line = ",".join(names)
+    separator = max(DELIMITERS, key=line.count)
+    if separator == "," or line.count(separator) == 0:
         return ""
-    return f"; its header has no comma but {separator!r}: save it with commas between the cells"
+    name = json.dumps("tab" if separator == "\t" else separator)
+    return (
+        f"; its header has no comma but {separator!r} between the names: say so in the domain, as "
+        f"`frith domain draft` does ([csv] delimiter = {name})"
+    )
 
 
 def csv_batches(
-    file: str,
-    names: Sequence[str],
-    bad_row: Handler | None = skip,
-    newlines_in_cells: bool = False,
+    file: str, names: Sequence[str], dialect: Dialect, bad_row: Handler | None = skip
 ) -> Iterator[pa.RecordBatch]:
     """The named columns as bytes, an empty cell null. Without `bad_row` a bad row raises.
 
-    With `newlines_in_cells` a quote protects the ends of lines too, and a record is read by itself
-    only if all quotes are balanced and no record is as long as a block.
+    With the dialect's `newlines_in_cells` a quote protects the ends of lines too, and a record is read
+    by itself only if all quotes are balanced and no record is as long as a block.
     """
+    swapped = [_swapped_back(name, dialect) for name in names]
     convert = pyarrow.csv.ConvertOptions(
-        include_columns=list(names),
-        column_types={name: pa.binary() for name in names},
+        include_columns=swapped,
+        column_types={name: pa.binary() for name in swapped},
         null_values=[""],
         strings_can_be_null=True,
     )
-    options = _options(bad_row, newlines_in_cells)
-    with open(file, "rb") as opened:
-        source = _Source(opened, newlines_in_cells)
+    options = _options(bad_row, dialect.newlines_in_cells)
+    with open_bytes(file) as opened:
+        source = _Source(opened, dialect)
         with pyarrow.csv.open_csv(source, convert_options=convert, **options) as reader:
-            yield from reader
+            for batch in reader:
+                columns = [_as_written(column, dialect) for column in batch.columns]
+                yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
-def read_csv(file: str, column_types: dict[str, pa.DataType]) -> pa.Table:
+def _as_written(cells: pa.Array, dialect: Dialect) -> pa.Array:
+    """Cells as their file has them, after commas were exchanged; decimal commas become points."""
+    if dialect.swap is not None:
+        valid, offsets, data = cells.buffers()
+        mended = None if data is None else pa.py_buffer(data.to_pybytes().translate(dialect.swap))
+        buffers = [valid, offsets, mended]
+        cells = pa.Array.from_buffers(
+            cells.type, len(cells), buffers, cells.null_count, cells.offset
+        )
+    if dialect.decimal == ",":
+        cells = pc.replace_substring_regex(cells, _DECIMAL_COMMA, r"\1.\2")
+    return cells
+
+
+def read_csv(file: str, dialect: Dialect, column_types: dict[str, pa.DataType]) -> pa.Table:
     """The whole file, each column of the type its cells suggest unless one is given."""
-    convert = pyarrow.csv.ConvertOptions(column_types=column_types)
-    with open(file, "rb") as opened:
-        return pyarrow.csv.read_csv(_Source(opened), convert_options=convert, **_options(skip))
+    kinds = {_swapped_back(name, dialect): kind for name, kind in column_types.items()}
+    convert = pyarrow.csv.ConvertOptions(column_types=kinds)
+    with open_bytes(file) as opened:
+        source = _Source(opened, dialect)
+        table = pyarrow.csv.read_csv(source, convert_options=convert, **_options(skip))
+    names = [_swapped_back(name, dialect) for name in table.column_names]
+    return pa.table([_typed(column, dialect) for column in table.columns], names=names)
+
+
+def _typed(column: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
+    """Texts as written; numbers with a decimal comma as numbers."""
+    if not pa.types.is_string(column.type):
+        return column
+    texts = pa.chunked_array([_as_written(c, dialect) for c in column.chunks], column.type)
+    if dialect.decimal == "," and pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py():
+        return pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())
+    return texts
 
 
 def _options(bad_row: Handler | None, newlines_in_cells: bool = False) -> dict[str, Any]:
@@ -113,9 +197,9 @@ class _Source:
     the pass if the row is not UTF-8. So a byte that is not UTF-8 becomes the text \\xNN.
     """
 
-    def __init__(self, file: BinaryIO, newlines_in_cells: bool = False):
-        self._file = file
-        self._parts = self._read(newlines_in_cells)
+    def __init__(self, file: BinaryIO, dialect: Dialect):
+        self._file, self._dialect = file, dialect
+        self._parts = self._read(dialect.newlines_in_cells)
 
     def read(self, size: int) -> bytes | bytearray:
         return next(self._parts, b"")
@@ -128,13 +212,36 @@ class _Source:
         self._file.close()
 
     def _read(self, newlines_in_cells: bool) -> Iterator[bytes | bytearray]:
-        yield _read_header(self._file, newlines_in_cells)
-        for lines in _whole_lines(self._file, newlines_in_cells):
-            yield _as_utf8(lines if newlines_in_cells else _lose_open_lines(lines))
+        file, encoding = _Swapped.of(self._file, self._dialect), self._dialect.encoding
+        yield _as_utf8(_read_header(file, newlines_in_cells), encoding)
+        for lines in _whole_lines(file, newlines_in_cells):
+            yield _as_utf8(lines if newlines_in_cells else _lose_open_lines(lines), encoding)
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of any file, many at a time; in the place of one longer than a block stands `?`."""
+    return _whole_lines(file, newlines_in_cells=True)
+
+
+class _Swapped:
+    """A file that is read with commas between its cells, whatever stands there."""
+
+    def __init__(self, file: BinaryIO, swap: bytes):
+        self._file, self._swap = file, swap
+
+    @classmethod
+    def of(cls, file: BinaryIO, dialect: Dialect) -> Any:
+        return file if dialect.swap is None else cls(file, dialect.swap)
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(size).translate(self._swap)
+
+    def seek(self, place: int) -> int:
+        return self._file.seek(place)
 
 
 def _read_header(file: BinaryIO, newlines_in_cells: bool) -> bytes:
-    """The first line that is not blank, in UTF-8; `file` is left where the records begin."""
+    """The first line that is not blank; `file` is left where the records begin."""
     start, found = b"", None
     while (found is None or found.end() == len(start)) and (more := file.read(_STEP)):
         start += more
@@ -144,7 +251,7 @@ def _read_header(file: BinaryIO, newlines_in_cells: bool) -> bytes:
     if found is None or len(start) > _HEADER:
         raise pa.ArrowInvalid("the header has a quote that is not closed, or is too long")
     file.seek(found.end())
-    return bytes(_as_utf8(found[1] + b"\n"))
+    return found[1] + b"\n"
 
 
 @functools.cache
@@ -210,9 +317,11 @@ def _lose_open_lines(lines: bytes) -> bytes | bytearray:
     return kept
 
 
-def _as_utf8(lines: bytes | bytearray) -> bytes | bytearray:
+def _as_utf8(lines: bytes | bytearray, encoding: str = "utf-8") -> bytes | bytearray:
     if lines.isascii():
         return lines
+    if encoding != "utf-8":
+        return lines.decode(encoding, errors="backslashreplace").encode()
     try:
         lines.decode()
     except UnicodeDecodeError:

@@ -35,6 +35,7 @@ _MEMORY = "2GiB"  # of cached blocks, joins and sorts; what does not fit goes to
 _AS_IT_IS = {
     "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger",
     "ubigint", "float", "double", "decimal", "varchar", "blob", "enum", "uuid", "null",
+    "date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone",
 }  # fmt: skip
 _AS_TEXT = {"hugeint", "uhugeint", "bignum"}  # by their digits: Arrow has no integers that long
 

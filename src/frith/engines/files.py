@@ -1,8 +1,9 @@
-"""Records in files: Parquet, CSV or Feather, streamed through pyarrow in bounded memory."""
+"""Records in files: Parquet, CSV, JSON lines or Feather, streamed in bounded memory."""
 
 from __future__ import annotations
 
 import glob
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from frith.domain import Categorical, Domain
 from frith.domain.encoding import columns_of, is_readable, unreadable
 from frith.engines import csv
 from frith.engines.base import OTHER_TYPES, Raw, differ
+from frith.engines.csv import Dialect
+from frith.engines.jsonl import json_batches
 from frith.engines.memory import required_columns
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, SourceError
@@ -22,9 +25,16 @@ FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".feather": "feather",
     ".arrow": "feather",
 }
+BY_LINES = ("csv", "jsonl")
+"""The formats whose records are lines of text, and which may be compressed."""
+BROKEN = (pa.ArrowException, OSError, EOFError, zlib.error)
+"""What reading a file may raise that is damaged, cut off or gone."""
 
 
 class FileEngine(StreamEngine):
@@ -34,7 +44,8 @@ class FileEngine(StreamEngine):
     finds anything changed fails. CSV cells are read as text; no type is guessed, and an empty
     cell is missing. Each line of a CSV file is a record, read by itself; a line with a wrong number
     of cells or an unclosed quote is not counted. With `newlines_in_cells` a quoted cell may span
-    several lines, and the guarantee assumes that all quotes are balanced.
+    several lines, and the guarantee assumes that all quotes are balanced. The domain says what stands
+    between the cells, and the encoding; a `.tsv` file has tabs. A `.gz` file is decompressed.
 
     With `types`, those that an earlier opening found, a column of another type fails the first pass
     and not the opening: whatever wrote the file may have taken its types from the records.
@@ -53,13 +64,18 @@ class FileEngine(StreamEngine):
         self._files, self._kind = list_files(path)
         self._pins = self._look()
         self._newlines = newlines_in_cells
-        found = [_types(file, self._kind, domain, newlines_in_cells) for file in self._files]
+        found = [
+            _types(file, self._kind, domain, Dialect.of(file, domain.csv, newlines_in_cells))
+            for file in self._files
+        ]
         if types is None:
             _check_readable(found)
         self.types = {name: _spelled([kinds[name] for kinds in found]) for name in found[0]}
         self._differs = differ(self.types, types)
         if self._kind == "csv":
             self.assumptions = (_assumption(newlines_in_cells),)
+        elif self._kind == "jsonl":
+            self.assumptions = ("each line of the JSON lines file is one record",)
 
     def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """One pass over the raw records. Reader errors may quote a cell, so they are not shown."""
@@ -69,7 +85,7 @@ class FileEngine(StreamEngine):
         try:
             for file in self._files:
                 yield from self._batches(file, columns)
-        except (pa.ArrowException, OSError):
+        except BROKEN:
             raise SourceError(
                 f"reading {_named(self._files)} failed part-way; check that every file is whole"
             ) from None
@@ -77,7 +93,10 @@ class FileEngine(StreamEngine):
 
     def _batches(self, file: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._kind == "csv":
-            yield from csv.csv_batches(file, columns, newlines_in_cells=self._newlines)
+            dialect = Dialect.of(file, self.domain.csv, self._newlines)
+            yield from csv.csv_batches(file, columns, dialect)
+        elif self._kind == "jsonl":
+            yield from json_batches(file, columns)
         elif self._kind == "feather":
             yield from ds.dataset(file, format="feather").to_batches(
                 columns=columns, batch_size=self._rows, batch_readahead=4, fragment_readahead=1
@@ -120,34 +139,44 @@ def list_files(path: str | Path) -> tuple[list[str], str]:
     except (OSError, ValueError):  # not even a name that a file could have
         found = []
     if not found:
-        raise SourceError(f"there is no Parquet, CSV or Feather file at {path}")
+        raise SourceError(f"there is no Parquet, CSV, JSON lines or Feather file at {path}")
     return found, _format_of(found)
 
 
 def _files_at(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place] if place.is_file() else []  # a pipe may never be written to
-    return [f for f in place.rglob("*") if f.suffix.lower() in FORMATS and f.is_file()]
+    return [f for f in place.rglob("*") if _format(str(f)) and f.is_file()]
+
+
+def _format(file: str) -> str | None:
+    """The format that a file's name says; only lines of text may be compressed."""
+    kind = FORMATS.get(Path(csv.bare_name(file)).suffix)
+    return kind if kind in BY_LINES or not file.lower().endswith(".gz") else None
 
 
 def _format_of(files: Sequence[str]) -> str:
-    formats = {FORMATS.get(Path(f).suffix.lower(), f"{Path(f).suffix!r} files") for f in files}
+    formats = {_format(f) or f"{Path(f).suffix!r} files" for f in files}
     if len(formats) > 1 or not formats <= set(FORMATS.values()):
         raise SourceError(
-            f"{_named(files)}: expected files of one format, Parquet (.parquet), CSV (.csv) or "
-            f"Feather (.feather, .arrow), and found {', '.join(sorted(formats))}"
+            f"{_named(files)}: expected files of one format, Parquet (.parquet), CSV (.csv, .tsv), JSON "
+            "lines (.jsonl), both also as .gz, or Feather (.feather, .arrow), and found "
+            f"{', '.join(sorted(formats))}"
         )
     return formats.pop()
 
 
-def _types(file: str, kind: str, domain: Domain, newlines_in_cells: bool) -> dict[str, pa.DataType]:
+def _types(file: str, kind: str, domain: Domain, dialect: Dialect) -> dict[str, pa.DataType]:
     """The types of the declared columns, by the file's footer or header line.
 
-    Each file keeps its own types: one may hold text where another holds numbers.
+    Each file keeps its own types: one may hold text where another holds numbers. JSON lines have no
+    header, so nothing is looked at.
     """
+    if kind == "jsonl":
+        return {name: pa.binary() for name in required_columns(domain)}
     try:
-        schema = _schema(file, kind, newlines_in_cells)
-    except (pa.ArrowException, OSError):
+        schema = _schema(file, kind, dialect)
+    except BROKEN:
         raise SourceError(
             f"{file} is not a readable {kind} file; it may be cut off, or name a column twice"
         ) from None
@@ -174,10 +203,10 @@ def _spelled(kinds: Sequence[pa.DataType]) -> str:
     return " or ".join(sorted({str(kind) for kind in plain}))
 
 
-def _schema(file: str, kind: str, newlines_in_cells: bool) -> pa.Schema:
+def _schema(file: str, kind: str, dialect: Dialect) -> pa.Schema:
     """Raise if a name occurs twice, even one that the domain leaves out."""
     if kind == "csv":
-        names = csv.csv_names(file, newlines_in_cells)
+        names = csv.csv_names(file, dialect)
         if len(set(names)) < len(names):
             raise pa.ArrowInvalid
         return pa.schema([(name, pa.binary()) for name in names])

@@ -20,6 +20,7 @@ from frith.errors import SourceError
 NEEDS_ADBC = "reading a PostgreSQL table needs ADBC's driver: pip install 'frith[postgres]'"
 _BATCH_BYTES = 2**23  # ADBC hands on a batch when it has about this size
 _AS_IT_IS = {"bool", "int2", "int4", "int8", "float4", "float8", "bytea"}
+_MOMENTS = {"date", "timestamp", "timestamptz"}
 _ONE_SELECT = "PostgreSQL cannot read the query; it must be one SELECT of what is there"
 _REASONS = {
     "password": "the server refuses the user or the password",
@@ -175,6 +176,8 @@ def _form(column: pa.Field) -> str | None:
         return _cut("{0}::text")
     if kind == "bytea":
         return _cut("{0}")
+    if kind in _MOMENTS:  # infinite ones too, which Arrow has no number for
+        return "CASE WHEN {0} IS NOT NULL THEN least(greatest({0}, '0001-01-01'), '9999-12-31') END"
     return "{}" if kind in _AS_IT_IS and is_readable(column.type) else None
 
 

@@ -382,7 +382,7 @@ def _check_columns(frame: DataFrame, domain: Domain, check_types: bool) -> dict[
     readable = (
         t.StringType, t.CharType, t.VarcharType, t.BinaryType, t.BooleanType, t.ByteType,
         t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
-        t.NullType,
+        t.NullType, t.DateType, t.TimestampType, t.TimestampNTZType,
     )  # fmt: skip
     fields = frame.schema.fields
     places = {}

@@ -119,7 +119,8 @@ class _Look:
         foot, free = top + _PLOT + 14, 0.0
         for piece, condition in enumerate(pieces.conditions):
             start, is_missing = condition.bounds[0], condition.low >= attribute.cells
-            said = "missing" if is_missing else f"{attribute.low if start is None else start:.4g}"
+            number = attribute.low if start is None else start
+            said = "missing" if is_missing else attribute.text_of(number, 4)
             half = text_width(said, 9) / 2
             at = min(left + wide * (piece + 0.5 * is_missing), _WIDTH - half) - half
             if at >= free:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.domain import Attribute, Categorical, Numeric, Value, spelling
+from frith.domain import Attribute, Categorical, Date, Numeric, Ordered, Value, spelling
 from frith.domain.encoding import columns_of, encode_column
 from frith.forest.intervals import LEVEL, deviation, noise_factor, share_interval
 from frith.forest.kinds import ValueKind
@@ -85,9 +85,15 @@ class Condition:
         data: dict[str, Any] = {"attribute": self.attribute.name, "text": str(self)}
         if not isinstance(self.attribute, Numeric):
             return data | {"values": list(self.values)}
-        low, high = self.bounds
+        low, high = (self._as_json(bound) for bound in self.bounds)
         numbers = self.is_possible and self.low < self.attribute.cells
         return data | {"at_least": low, "below": high, "numbers": numbers, "missing": self.missing}
+
+    def _as_json(self, bound: float | None) -> float | str | None:
+        """A bound as a number, a date or a value."""
+        a = self.attribute
+        is_text = bound is not None and isinstance(a, Date | Ordered)
+        return a.text_of(bound) if is_text else bound  # type: ignore[union-attr, arg-type]
 
     def __str__(self) -> str:
         name = printable(self.attribute.name)
@@ -128,6 +134,8 @@ def printable(text: str) -> str:
 def _edge(attribute: Numeric, cut: int) -> str:
     """The edge of the grid at a cut with as few digits as tell it from its neighbors."""
     edge = attribute.edges[cut - 1].item()
+    if type(attribute) is not Numeric:
+        return printable(attribute.text_of(edge))
     around = [attribute.low, *attribute.edges[max(0, cut - 2) : cut + 1], attribute.high]
     near = min(abs(other - edge) for other in around if other != edge) / 10
     texts = (f"{edge:.{digits}g}" for digits in range(1, 18))

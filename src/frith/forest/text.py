@@ -70,7 +70,7 @@ def _side(attribute: Numeric, cut: int, is_right: bool) -> str:
     if cut >= attribute.cells and attribute.missing:
         return "is missing" if is_right else "is known"
     inside = 0 < cut < attribute.cells
-    edge = f"{attribute.edges[cut - 1] if inside else math.inf * (cut or -1):.6g}"
+    edge = attribute.text_of(attribute.edges[cut - 1]) if inside else f"{math.inf * (cut or -1)}"
     if not is_right:
         return f"< {edge}"
     return f">= {edge} or missing" if attribute.missing else f">= {edge}"

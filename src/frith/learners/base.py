@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,16 @@ from frith.engines.spark import is_frame
 from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
 from frith.forest.origin import Origin
+from frith.learners import spending
 from frith.learners.notices import tell
+from frith.learners.prior import reweighted
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
+from frith.learners.session import ledger_for
 from frith.learners.surroundings import assumptions_of_callers
 from frith.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from frith.ledger import Ledger
 
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
 
@@ -46,12 +52,22 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     delta: Any
     ledger: str | Path | None
     n_jobs: int | None
+    _session: Ledger | None = None
+    """The ledger of the block that this was pickled in."""
 
     @abstractmethod
     def learn(self, curator: CuratorLike) -> Forest:
         """The paper's algorithm: ask the curator, return a forest of what it released."""
 
-    def fit(self, X: Any, y: Any = None, *, notices: bool = True, **not_offered: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        notices: bool = True,
+        disjoint: bool = False,
+        **not_offered: Any,
+    ) -> Self:
         """Learn a forest within `epsilon` and `delta`.
 
         Afterwards it looks at the first records and writes to stderr what is probably a mistake in
@@ -67,13 +83,16 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
             The labels; None if the table has the domain's label column.
         notices : bool, default=True
             Whether to tell the holder of the records what looks wrong.
+        disjoint : bool, default=False
+            Declare that no protected unit of these records is in another fit of this process, so
+            that `describe` does not add this one to the others. A ledger adds it all the same.
         """
         _refuse(not_offered)
         budget = self._budget()
         engine = self._open(X, y)
         raw = engine.peek() if notices else None
         curator = self._open_curator(engine, budget, "fit")
-        self._keep(self.learn(curator), curator)
+        self._keep(self.learn(curator), curator, disjoint)
         if raw is not None:
             tell(lambda: look_at_first(raw, engine.domain).notices)
         return self
@@ -103,24 +122,53 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         model._adopt(forest, receipt)
         return model
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, class_prior: Any = None, trained_prior: Any = None
+    ) -> NDArray[Any]:
         """The most probable label of each record, the first in domain order where labels tie.
 
-        Reads releases only: costs no budget.
+        Reads releases only: costs no budget. `class_prior` is as in `predict_proba`.
         """
         check_is_fitted(self)
-        return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
+        if class_prior is None:
+            return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
+        proba = self.predict_proba(X, class_prior=class_prior, trained_prior=trained_prior)
+        return self.classes_[proba.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Label probabilities, columns in the order of `classes_`. Costs no budget."""
+    def predict_proba(
+        self, X: Any, *, class_prior: Any = None, trained_prior: Any = None
+    ) -> NDArray[np.float64]:
+        """Label probabilities, columns in the order of `classes_`. Costs no budget.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table or array
+            The records to predict.
+        class_prior : dict, "balanced" or None, default=None
+            The share of each label where the forest is used, if it is another than in training.
+            Probabilities are multiplied by new over old shares, and add up to 1 again.
+        trained_prior : dict or None, default=None
+            The shares in training, if they are public. None takes what the forest counted.
+        """
         check_is_fitted(self)
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
+        if class_prior is not None:
+            proba = reweighted(proba, self.forest_, class_prior, trained_prior)
         return proba[:, self._class_order]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`, minus infinity where that is 0. Costs no budget."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def describe(self) -> str:
+        """The forest in words, its price, and what all fits of this process cost together.
+
+        Fits that are charged to a ledger have a receipt instead, and the ledger adds them up.
+        """
+        check_is_fitted(self)
+        price = self.receipt_ or spending.together(self.forest_.guarantee.neighbors)
+        return "\n".join([self.forest_.describe(), *([str(price)] if price else [])])
 
     def explain(self, X: Any, label: Any = None) -> pd.DataFrame:
         """What each attribute adds to each record's prediction; see `Forest.explain`.
@@ -154,9 +202,10 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         """What one fit or update may spend. Forms without a guarantee have no price: no ledger."""
         budget = Budget.of(self.epsilon if epsilon is None else epsilon, self.delta)
         if getattr(self, "as_published", False):
-            if self.ledger is not None:
+            if self.ledger is not None or self._charged is not None:
                 raise ValueError(
-                    "as_published keeps no guarantee, so a ledger has no price for it; pass no ledger"
+                    "as_published keeps no guarantee, so a ledger has no price for it; pass no "
+                    "ledger, and fit it outside of frith.budget and without FRITH_LEDGER"
                 )
             if budget.delta:
                 raise ValueError("the papers' own forms have no delta; pass delta=0")
@@ -167,16 +216,29 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if getattr(self, "as_published", False):
             warnings.warn(f"{type(self).__name__}: {AS_PUBLISHED}", UserWarning, stacklevel=3)
             return PublishedCurator(engine, budget, progress=progress)
-        ledger = None
-        if self.ledger is not None:
-            from frith.ledger import Ledger  # a database: not needed without one
-
-            ledger = Ledger(self.ledger)
         purpose = f"{act} {type(self).__name__}"
-        return Curator(engine, budget, ledger=ledger, purpose=purpose, progress=progress)
+        return Curator(engine, budget, ledger=self._charged, purpose=purpose, progress=progress)
 
-    def _keep(self, forest: Forest, curator: CuratorLike) -> None:
+    @property
+    def _charged(self) -> Ledger | None:
+        """The ledger that a fit is charged to, here and now."""
+        return ledger_for(self.ledger, self._session)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Take the session's ledger along: a worker that unpickles this charges the same one."""
+        session = ledger_for(None, self._session)
+        return super().__getstate__() | ({} if session is None else {"_session": session})
+
+    def __sklearn_clone__(self) -> Any:
+        clone = super().__sklearn_clone__()
+        if self._session is not None:
+            clone._session = self._session
+        return clone
+
+    def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
+        if curator.receipt is None:
+            spending.add(curator.guarantee, disjoint=disjoint)
         guarantee = forest.guarantee.assuming(NOT_COVERED)
         for assumption in assumptions_of_callers():
             guarantee = guarantee.assuming(assumption)

@@ -216,7 +216,7 @@ class ForestClassifier(PrivateForestClassifier):
         Not where a ledger counts in rho: there a pure epsilon costs far more than what was asked.
         """
         domain = engine.domain
-        is_free = self.ledger is None and not budget.is_exact
+        is_free = self._charged is None and not budget.is_exact
         if budget.delta and is_free and domain.records is not None:
             layout = Layout(domain, mixed_cuts(domain))
             records_per_person = 1 if domain.person is None else domain.person.records

@@ -157,7 +157,7 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
         budget = self._budget(epsilon)
         curator = self._open_curator(self._open(X, y, reset=False), budget, "update")
         batch = self.count(curator, self._grown.trees)
-        self._keep(self._grown.plus(batch, disjoint=disjoint), curator)
+        self._keep(self._grown.plus(batch, disjoint=disjoint), curator, disjoint)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from frith._csv import cell
-from frith.privacy.exact import show
+from frith.privacy.exact import readable, show
 
 
 class EntryKind(StrEnum):
@@ -62,6 +62,12 @@ class Receipt:
     purpose: str
     at: str
     hash: str
+
+    def __str__(self) -> str:
+        return (
+            f"receipt {self.id}: {self.unit} {readable(self.amount)} charged, "
+            f"{readable(self.spent)} spent in all"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Amounts spelled exactly."""

@@ -27,11 +27,21 @@ _NAMED = 10  # accounts that an error names
 class Ledger:
     """One account of a ledger, by the path of its file or the URL of its PostgreSQL database.
 
-    Holds no connection, so it can be copied and pickled.
+    Every charge is also charged to the accounts that it is `within`, in the same transaction, and to
+    the ledger `also`, which may be another database: it is asked beforehand, but if another process
+    spends the rest of one of the two in between, what the other was charged is lost. Holds no
+    connection, so it can be copied and pickled.
     """
 
-    def __init__(self, place: str | Path, account: str = "table"):
-        self.place, self.account = place, account
+    def __init__(
+        self,
+        place: str | Path,
+        account: str = "table",
+        *,
+        within: tuple[str, ...] = (),
+        also: Ledger | None = None,
+    ):
+        self.place, self.account, self.within, self.also = place, account, within, also
         url = url_of(place)
         if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
             raise SourceError(
@@ -97,9 +107,22 @@ class Ledger:
         BudgetExceeded
             If less is left.
         """
+        if self.also is not None:
+            self.check(request, neighbors)
+            self.also.charge(request, purpose, neighbors)
         with self._book(write=True) as book:
-            amount = request.cost_in(self._state(book).unit)
-            return book.charge(self.account, amount, purpose, neighbors)
+            for account in (*self.within, self.account):
+                amount = request.cost_in(self._state(book, account).unit)
+                receipt = book.charge(account, amount, purpose, neighbors)
+            return receipt
+
+    def check(self, request: Budget, neighbors: str) -> None:
+        """Raise as `charge` would at this moment, and charge nothing."""
+        with self._book() as book:
+            for account in (*self.within, self.account):
+                state = self._state(book, account)
+                state.check_neighbors(neighbors)
+                state.check(request.cost_in(state.unit))
 
     def declare(self, records_per_person: int | None) -> None:
         """Declare the neighbors of an account that was opened before accounts had any."""
@@ -165,13 +188,14 @@ class Ledger:
         with self._book() as book:
             return book.verify()
 
-    def _state(self, book: Book) -> State:
-        found = book.find(self.account)
+    def _state(self, book: Book, account: str | None = None) -> State:
+        name = self.account if account is None else account
+        found = book.find(name)
         if not found:
             raise ValueError(
-                f"the ledger {self} has no account {self.account!r}; {_listed(book.accounts())}"
+                f"the ledger {self} has no account {name!r}; {_listed(book.accounts())}"
             )
-        return found[self.account]
+        return found[name]
 
     @contextmanager
     def _book(self, write: bool = False) -> Iterator[Book]:

@@ -15,7 +15,8 @@ from frith.curator import RECORDS_ARE_PUBLIC, Curator, Progress, Release
 from frith.engines import Engine, open_table
 from frith.errors import FormatError
 from frith.learners.public_trees import count_leaves
-from frith.ledger import Ledger, Receipt
+from frith.learners.session import ledger_for
+from frith.ledger import Receipt
 from frith.parties.shared_structure import Structure, hash_of
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
@@ -112,11 +113,10 @@ def release(
     engine = table if isinstance(table, Engine) else open_table(table, structure.domain)
     if engine.domain != structure.domain:
         raise ValueError("the table was opened with another domain than the structure's")
-    account = None if ledger is None else Ledger(ledger)
     curator = Curator(
         engine,
         Budget.of(epsilon, delta),
-        ledger=account,
+        ledger=ledger_for(ledger),
         purpose=f"release of {party}",
         progress=progress,
     )

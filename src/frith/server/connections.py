@@ -21,7 +21,9 @@ from frith.engines.files import list_files
 from frith.engines.urls import Selection, duckdb_table, is_url, postgres_table
 from frith.errors import SourceError
 
-_NO_FILE = "the connection has no Parquet, CSV or Feather files of one format by that name"
+_NO_FILE = (
+    "the connection has no Parquet, CSV, JSON lines or Feather files of one format by that name"
+)
 _PASSWORD = re.compile(r":[^@/]*@")
 _PLAIN = re.compile(r"[\w.=*-]+(/[\w.=*-]+)*")  # names of Spark: no scheme, no braces, no quotes
 

@@ -9,6 +9,8 @@ whole numbers                        int64    -2**63
 booleans                             int64    -2**63 (false is 0, true is 1)
 other numbers among declared values  double   NaN
 a number between bounds              double   NaN
+a date                               double   NaN (days since 1970-01-01; seconds if it has a time)
+values in an order                   as the values without it
 
 Where the spelling of missing is itself a declared value, it means that value.
 """
@@ -22,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.domain import Attribute, Categorical, Domain, Numeric
+from frith.domain import Attribute, Categorical, Date, Domain, Numeric, Ordered
 from frith.forest.onnx.graph import Graph, described, tensor
 
 OUTPUTS = ("label", "probabilities")
@@ -44,8 +46,8 @@ def input_names(domain: Domain) -> dict[str, str]:
 def encode_inputs(graph: Graph, domain: Domain) -> tuple[str, NDArray[np.int64]]:
     """Codes [N, attributes], and the column in which each attribute's codes are."""
     names = input_names(domain)
-    listed = [j for j, a in enumerate(domain.attributes) if isinstance(a, Categorical)]
-    measured = [j for j, a in enumerate(domain.attributes) if isinstance(a, Numeric)]
+    listed = [j for j, a in enumerate(domain.attributes) if isinstance(a, Categorical | Ordered)]
+    measured = [j for j in range(len(domain.attributes)) if j not in listed]
     graph.inputs += [_input(names[a.name], a) for a in domain.attributes]
     parts = [_listed_codes(graph, domain.attributes[j], names) for j in listed]
     if measured:
@@ -55,6 +57,7 @@ def encode_inputs(graph: Graph, domain: Domain) -> tuple[str, NDArray[np.int64]]
 
 def input_type(attribute: Attribute) -> type:
     """The numpy type of the attribute's input; object is text."""
+    attribute = attribute.listed if isinstance(attribute, Ordered) else attribute
     if isinstance(attribute, Numeric):
         return np.float64
     if attribute.kind == "text":
@@ -78,24 +81,30 @@ _SPELLED = {
 
 def _input(name: str, attribute: Attribute) -> Any:
     kind = input_type(attribute)
-    return described(name, kind, ["N", 1], f"{attribute.name}: {_SPELLED[kind].about}")
+    about = _SPELLED[kind].about
+    if isinstance(attribute, Date):
+        about = f"{'seconds' if attribute.has_time else 'days'} since 1970-01-01, NaN where missing"
+    return described(name, kind, ["N", 1], f"{attribute.name}: {about}")
 
 
 def _listed_codes(graph: Graph, attribute: Any, names: dict[str, str]) -> str:
     kind = input_type(attribute)
     native = _SPELLED[kind].native
-    if attribute.kind == "text":
-        codes = dict(attribute.codes)  # with every spelling of a boolean
+    is_ordered = isinstance(attribute, Ordered)
+    listed = attribute.listed if is_ordered else attribute
+    if listed.kind == "text":
+        codes = dict(listed.codes)  # with every spelling of a boolean
     else:  # a long integer that no double equals is met by no double, so it is no key
-        codes = {native(v): c for c, v in enumerate(attribute.values) if native(v) == v}
+        codes = {native(v): c for c, v in enumerate(listed.values) if native(v) == v}
     codes.setdefault(_SPELLED[kind].missing, attribute.missing_code)
+    outside = attribute.missing_code if is_ordered else attribute.outside_code
     keys: NDArray[Any] = np.array([*codes], dtype=kind)
     return graph.op(
         "LabelEncoder",
         names[attribute.name],
         keys_tensor=tensor(keys),
         values_tensor=tensor(np.array([*codes.values()], dtype=np.int64)),
-        default_tensor=tensor(np.array([attribute.outside_code], dtype=np.int64)),
+        default_tensor=tensor(np.array([outside], dtype=np.int64)),
     )
 
 

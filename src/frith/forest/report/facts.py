@@ -94,7 +94,7 @@ def values_of(attribute: Attribute) -> str:
     if isinstance(attribute, Numeric):
         log = ", log scale" if attribute.scale == "log" else ""
         missing = ", or missing" if attribute.missing else ""
-        return f"{attribute.low:g} to {attribute.high:g}{log}{missing}"
+        return f"{attribute.text_of(attribute.low)} to {attribute.text_of(attribute.high)}{log}{missing}"
     values = [printable(spelling(v)) for v in attribute.values[:_VALUES]]
     more = attribute.size - _VALUES
     return ", ".join(values) + (f" and {more} more" if more > 0 else "")

@@ -10,6 +10,7 @@ from typing import Any
 from frith.client.documents import Quote
 from frith.client.kinds import JobState
 from frith.domain import Attribute, Domain, Numeric, Person
+from frith.domain.notebook import kind_of as kind_of
 from frith.ledger import State
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, readable
@@ -154,16 +155,12 @@ def meaning(budget: Budget, person: Person | None) -> str:
     return promise(Guarantee(budget.epsilon, budget.delta, neighbors))
 
 
-def kind_of(attribute: Attribute) -> str:
-    return "number" if isinstance(attribute, Numeric) else attribute.kind
-
-
 def values_of(attribute: Attribute) -> str:
     """The declared values or bounds."""
     if isinstance(attribute, Numeric):
         scale = ", log scale" if attribute.scale == "log" else ""
         missing = "; may be missing" if attribute.missing else ""
-        return f"{attribute.low:g} to {attribute.high:g}{scale}{missing}"
+        return f"{attribute.text_of(attribute.low)} to {attribute.text_of(attribute.high)}{scale}{missing}"
     shown = ", ".join(str(v) for v in attribute.values[:_VALUES])
     more = attribute.size - _VALUES
     return shown + (f" and {more:,} more" if more > 0 else "")

@@ -67,8 +67,9 @@ def _draft(page: PageRequest, form: Form) -> str:
     if not isinstance(connection, Folder):
         raise invalid("only files can be drafted from; for a database, write the domain here")
     try:
-        files = connection.place(table, None)
-        return draft_text(draft_of_files(files, label, form.text("person") or None))
+        files, person = connection.place(table, None), form.text("person") or None
+        leave_out = [name.strip() for name in form.text("leave_out").splitlines() if name.strip()]
+        return draft_text(draft_of_files(files, label, person, leave_out))
     except FrithError as error:
         raise invalid(connection.hide(str(error))) from None
     except (OSError, ValueError):  # its message may quote a record

@@ -1,0 +1,73 @@
+"""A domain as a table in a notebook: what is declared, and what its curator should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+
+from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
+
+_VALUES = 12  # values that a cell shows
+_MANY = 50
+_STYLE = "text-align:left;vertical-align:top"
+
+
+def domain_html(
+    label: Attribute,
+    attributes: Sequence[Attribute],
+    facts: Iterable[str],
+    hints: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """One row for the label and one for each attribute, and sentences about the whole below them."""
+    hints = hints or {}
+    rows = [_row(label, "label", hints.get(label.name, ()))]
+    rows += [_row(a, kind_of(a), hints.get(a.name, ())) for a in attributes]
+    names = ("column", "kind", "declared", "outside", "missing", "look at")
+    head = "".join(f'<th style="{_STYLE}">{name}</th>' for name in names)
+    said = "".join(f"<p>{escape(fact)}</p>" for fact in facts)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{said}"
+
+
+def kind_of(attribute: Attribute) -> str:
+    """What an attribute holds, in a word."""
+    if isinstance(attribute, Date):
+        return "date and time" if attribute.has_time else "date"
+    if isinstance(attribute, Ordered):
+        return "ordered"
+    return "number" if isinstance(attribute, Numeric) else attribute.kind
+
+
+def declared(attribute: Attribute) -> str:
+    """The values or the bounds."""
+    if isinstance(attribute, Categorical | Ordered):
+        shown = [spelling(v) for v in attribute.values[:_VALUES]]
+        more = len(attribute.values) - len(shown)
+        joined = (" < " if isinstance(attribute, Ordered) else ", ").join(shown)
+        return joined + (f" and {more:,} more" if more else "")
+    scale = ", log scale" if attribute.scale == "log" else ""
+    return f"{attribute.text_of(attribute.low)} to {attribute.text_of(attribute.high)}{scale}"
+
+
+def _row(attribute: Attribute, kind: str, hints: Sequence[str]) -> str:
+    outside, missing = ("not counted",) * 2 if kind == "label" else _treated(attribute)
+    notes = "; ".join([*hints, *_hints(attribute)])
+    cells = (attribute.name, kind, declared(attribute), outside, missing, notes)
+    return "<tr>" + "".join(f'<td style="{_STYLE}">{escape(c)}</td>' for c in cells) + "</tr>"
+
+
+def _treated(attribute: Attribute) -> tuple[str, str]:
+    """What a value outside counts as, and what a missing one does."""
+    if isinstance(attribute, Categorical):
+        codes = (attribute.outside_code, attribute.missing_code)
+        return spelling(attribute.values[codes[0]]), spelling(attribute.values[codes[1]])
+    missing = "a code of its own" if attribute.missing else attribute.text_of(attribute.low)
+    return missing if isinstance(attribute, Ordered) else "the nearest bound", missing
+
+
+def _hints(attribute: Attribute) -> Iterator[str]:
+    if attribute.size == 1:
+        yield "a single value: nothing can be learned from it"
+    if isinstance(attribute, Categorical) and attribute.size > _MANY:
+        yield f"over {_MANY} values, all public: is it an identifier?"
+    if isinstance(attribute, Categorical) and attribute.other is None and attribute.size > 2:
+        yield "no 'other': a value outside counts as the first"

@@ -1,0 +1,56 @@
+"""What all fits of this process cost together, where no ledger adds them up."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+
+from frith.privacy.guarantee import Guarantee, PartyShare
+
+
+@dataclass
+class _Sum:
+    """The fits that protect one kind of neighbors."""
+
+    fits: int = 0
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    largest_epsilon: Fraction = Fraction(0)
+    largest_delta: Fraction = Fraction(0)
+
+
+_sums: dict[str, _Sum] = {}
+_one_at_a_time = threading.Lock()
+
+
+def add(guarantee: Guarantee, *, disjoint: bool = False) -> None:
+    """Count one fit. One that shares no protected unit with any other does not add: the larger counts."""
+    if not isinstance(guarantee.epsilon, Fraction):  # without a guarantee, there is no price
+        return
+    with _one_at_a_time:
+        total = _sums.setdefault(guarantee.neighbors, _Sum())
+        total.fits += 1
+        if disjoint:
+            total.largest_epsilon = max(total.largest_epsilon, guarantee.epsilon)
+            total.largest_delta = max(total.largest_delta, guarantee.delta)
+        else:
+            total.epsilon += guarantee.epsilon
+            total.delta += guarantee.delta
+
+
+def together(neighbors: str) -> str | None:
+    """What the fits so far promise together, in words; None if there was one, or none."""
+    with _one_at_a_time:
+        total = _sums.get(neighbors, _Sum())
+        if total.fits < 2:
+            return None
+        amounts = PartyShare(
+            f"all {total.fits} fits of this process together",
+            max(total.epsilon, total.largest_epsilon),
+            max(total.delta, total.largest_delta),
+        )
+        return (
+            f"{amounts} (fits of the same people's records add; `with frith.budget(epsilon=...)` sets "
+            "a limit, and counts those of workers too)"
+        )
