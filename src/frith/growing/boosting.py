@@ -6,8 +6,9 @@
         release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's splits
         F += the posterior mean of each cell's value
 
-Every block is an oblivious tree; a leaf holds the sum of its steps and of its cell's value. The
-trees of the forest multiply.
+Every block is an oblivious tree; a leaf holds the sum of its steps and of its cell's value. Where
+no cells are bought, each cut of a number has a tree of its own beside it, a slope. The trees of the
+forest multiply.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from frith.forest.trees import Trees
 from frith.growing.oblivious import ObliviousTree, ask_once
 from frith.growing.parts import Part
 from frith.growing.posterior import cell_values
+from frith.growing.slopes import slope_of
 from frith.kernels import StepChoice
 from frith.kernels.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
 from frith.kernels.layout import Layout
@@ -39,6 +41,8 @@ CELL_QUESTIONS = 6
 _GROWTH = 1.1  # the share of a step over that of the step before it
 _WIDEST = 300.0  # the largest share of the last step over that of the first
 _FIRST_STEP = 0.7
+_LEAST_STEP = 0.05  # of a single step, which noise chose more likely than not
+_SLOPE = 0.5  # of a step, over the number of steps: together slopes outvote no step
 _BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
 _CLIP = UNIT // 2
 _LEAST_CURVATURE = 0.0125  # of the average cell's records
@@ -51,7 +55,7 @@ def plan(room: float) -> tuple[int, float, bool]:
     are worth more than cells. Without cells an odd number is better: steps never add up to 0.
     """
     if room <= 2:
-        return 1, 1.2, False
+        return 1, max(_LEAST_STEP, min(1.0, 5 / 3 * room**2)), False
     if room < 3.75:
         return 3, 1.2, False
     if room < 12.65:
@@ -103,11 +107,13 @@ class SignBoosting:
             tree = ObliviousTree(self.layout.domain)
             signed = []
             for _ in range(block):
-                step = eta if self.reach else _FIRST_STEP
+                step = eta if self.reach or steps == 1 else _FIRST_STEP
                 split, sign = self._choose(for_choices * next(shares))
                 self._add(split, sign * step)
                 tree.ask(split)
                 signed.append(sign * step)
+                if not has_cells:
+                    self._lean(split, sign * step * _SLOPE / steps)
             if has_cells:
                 self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
             else:
@@ -154,6 +160,12 @@ class SignBoosting:
         """Without sums the steps alone predict; noise may have chosen each, so all may be wrong."""
         noise = np.full(len(tree.leaves), float(signed @ signed))
         self._keep(tree.trees(), tree.signs @ signed, noise)
+
+    def _lean(self, split: BinarySplit, size: float) -> None:
+        """Tell records apart by their distance from a cut. Later choices do not build on it."""
+        if slope := slope_of(self.layout, split):
+            tree, heights = slope
+            self._keep(tree, size * heights, (size * heights) ** 2)
 
     def _keep(self, tree: Trees, scores: Floats, variance: Floats) -> None:
         """The log-odds of the second label, as scores of both: half of it each, with opposite signs."""
