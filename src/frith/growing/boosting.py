@@ -3,7 +3,8 @@
     F = 0
     for each block:
         for each step: choose (split, sign) by the sums of y - p;  F += sign eta, by side
-        release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's splits
+        release G = sum of y - p and H = sum of p (1 - p) in the cells of the block's splits, and of
+        more cuts around those of numbers, which cost nothing
         F += the posterior mean of each cell's value
 
 Every block is an oblivious tree; a leaf holds the sum of its steps and of its cell's value. Where
@@ -23,9 +24,10 @@ from numpy.typing import NDArray
 from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
-from frith.growing.oblivious import ObliviousTree, ask_once
+from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part
 from frith.growing.posterior import cell_values
+from frith.growing.refining import RefinedTree
 from frith.growing.slopes import slope_of
 from frith.kernels import StepChoice
 from frith.kernels.gradients import POINT, UNIT, CellSums, GradientSums, ScoreColumn
@@ -45,6 +47,8 @@ _LEAST_STEP = 0.05  # of a single step, which noise chose more likely than not
 _SLOPE = 0.5  # of a step, over the number of steps: together slopes outvote no step
 _BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
 _CLIP = UNIT // 2
+_CELLS = 0.2  # for every record's worth of signal that a block's cells have
+_MAX_CELLS = 128
 _LEAST_CURVATURE = 0.0125  # of the average cell's records
 
 
@@ -103,19 +107,21 @@ class SignBoosting:
         whole = self.curator.remaining_share - self.kept
         for_choices = whole * (CHOICES if has_cells else 1)
         eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
+        for_cells = (whole - for_choices) / len(blocks)
+        max_cells = min(_MAX_CELLS, _CELLS * (5 * room) ** 2 * float(for_cells)) if has_cells else 0
         for block in blocks:
-            tree = ObliviousTree(self.layout.domain)
-            signed = []
+            chosen, signed = [], []
             for _ in range(block):
                 step = eta if self.reach or steps == 1 else _FIRST_STEP
                 split, sign = self._choose(for_choices * next(shares))
                 self._add(split, sign * step)
-                tree.ask(split)
+                chosen.append(split)
                 signed.append(sign * step)
                 if not has_cells:
                     self._lean(split, sign * step * _SLOPE / steps)
+            tree = RefinedTree.grow(self.layout, chosen, max_cells)
             if has_cells:
-                self._count_cells(tree, np.array(signed), (whole - for_choices) / len(blocks))
+                self._count_cells(tree, np.array(signed), for_cells)
             else:
                 self._guess_cells(tree, np.array(signed))
         return self.parts
@@ -139,27 +145,26 @@ class SignBoosting:
         self.curator.derive(self.column)
         self.reach += int(np.abs(values).max())
 
-    def _count_cells(self, tree: ObliviousTree, signed: Floats, share: Fraction) -> None:
-        made, signs = tree.trees(), tree.signs
+    def _count_cells(self, tree: RefinedTree, signed: Floats, share: Fraction) -> None:
+        made, steps = tree.tree.trees(), tree.chosen_signs @ signed
         number = len(self.parts) + 1
         sums = self.curator.noisy_counts(
             CellSums(made, self.column, self.layout.domain), share, f"gradients of tree {number}"
         )
         gradient, curvature = sums.values.T / UNIT
         variance = sums.variance / UNIT**2
-        floor = _LEAST_CURVATURE * self.n_records / len(signs)
+        floor = _LEAST_CURVATURE * self.n_records / len(steps)
         curvature = np.maximum(curvature, floor)
-        steps = signs @ signed
         start = None if self.parts else steps
-        values, noise = cell_values(gradient, curvature, variance, signs, start)
+        values, noise = cell_values(gradient, curvature, variance, tree.likeness(), start)
         fixed = np.round(values * POINT).astype(np.int32)
         self._push(made, fixed)
         self._keep(made, steps + fixed / POINT, noise)
 
-    def _guess_cells(self, tree: ObliviousTree, signed: Floats) -> None:
+    def _guess_cells(self, tree: RefinedTree, signed: Floats) -> None:
         """Without sums the steps alone predict; noise may have chosen each, so all may be wrong."""
-        noise = np.full(len(tree.leaves), float(signed @ signed))
-        self._keep(tree.trees(), tree.signs @ signed, noise)
+        steps = tree.chosen_signs @ signed
+        self._keep(tree.tree.trees(), steps, np.full(len(steps), float(signed @ signed)))
 
     def _lean(self, split: BinarySplit, size: float) -> None:
         """Tell records apart by their distance from a cut. Later choices do not build on it."""
