@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric
+from frith.growing.boosting import likeness_of
+from frith.growing.posterior import alike_by_answer
 from frith.growing.refining import RefinedTree
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.splits import BinarySplit, BinarySplits
@@ -38,7 +40,7 @@ def test_cells_are_at_most_as_many_as_asked_or_chosen(places, most):
 @given(some_splits, st.integers(0, 200))
 def test_likeness_is_a_covariance_of_one(places, most):
     tree = RefinedTree.grow(LAYOUT, [SPLITS[p] for p in places], most)
-    for alike in tree.likeness():
+    for alike in (*tree.likeness(), *likeness_of(tree)):
         assert np.allclose(np.diag(alike), 1)
         assert np.allclose(alike, alike.T)
         assert np.linalg.eigvalsh(alike).min() > -1e-9
@@ -60,3 +62,15 @@ def test_without_room_the_chosen_splits_are_all():
     assert tree.added == ()
     assert len(tree.tree.leaves) == 4
     assert sorted(map(tuple, tree.chosen_signs.tolist())) == [(-1, -1), (-1, 1), (1, -1), (1, 1)]
+
+
+def test_a_chosen_split_keeps_its_own_likeness_and_a_number_gets_one_more():
+    chosen = [BinarySplit(0, cut=512), BinarySplit(2, members=np.array([1, 0, 0, 1, 0], bool))]
+    plain = RefinedTree.grow(LAYOUT, chosen, 4)
+    assert np.array_equal(likeness_of(plain), alike_by_answer(plain.chosen_signs))
+    wide = RefinedTree.grow(LAYOUT, chosen, 40)
+    *own, along = likeness_of(wide)
+    assert np.array_equal(own, alike_by_answer(wide.chosen_signs))
+    same_side = own[0] > 0
+    assert along[same_side].min() < 1  # cells of one side differ, the further apart the more
+    assert along[same_side].mean() > along[~same_side].mean()

@@ -26,7 +26,7 @@ from frith.curator import CuratorLike
 from frith.forest.trees import Trees
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part
-from frith.growing.posterior import cell_values
+from frith.growing.posterior import alike_by_answer, cell_values
 from frith.growing.refining import RefinedTree
 from frith.growing.slopes import slope_of
 from frith.kernels import StepChoice
@@ -82,6 +82,17 @@ def step_shares(steps: int) -> list[Fraction]:
     growth = min(_GROWTH, _WIDEST ** (1 / steps))
     weights = [round(1000 * growth**i) for i in range(steps)]
     return [Fraction(w, sum(weights)) for w in weights]
+
+
+def likeness_of(tree: RefinedTree) -> list[Floats]:
+    """How alike cells are in each chosen answer, and by all cuts of each number that has more of them.
+
+    The first keeps a sharp edge where a split was chosen; the second lets values change along a number.
+    """
+    signs = tree.tree.signs
+    by = np.array([split.attribute for split in tree.chosen] + list(tree.added))
+    cuts = [signs[:, by == a] for a in dict.fromkeys(tree.added)]
+    return alike_by_answer(tree.chosen_signs) + [c @ c.T / c.shape[1] for c in cuts]
 
 
 @dataclass
@@ -156,7 +167,7 @@ class SignBoosting:
         floor = _LEAST_CURVATURE * self.n_records / len(steps)
         curvature = np.maximum(curvature, floor)
         start = None if self.parts else steps
-        values, noise = cell_values(gradient, curvature, variance, tree.likeness(), start)
+        values, noise = cell_values(gradient, curvature, variance, likeness_of(tree), start)
         fixed = np.round(values * POINT).astype(np.int32)
         self._push(made, fixed)
         self._keep(made, steps + fixed / POINT, noise)
