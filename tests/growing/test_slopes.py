@@ -5,8 +5,8 @@ import pytest
 
 from frith import Categorical, Domain, ForestClassifier, Numeric
 from frith.forest.trees import find_leaf
-from frith.growing.boosting import plan
-from frith.growing.slopes import slope_of
+from frith.growing.boosting import plan, slope_share
+from frith.growing.slopes import _HEIGHTS, slope_of
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.splits import BinarySplit
 
@@ -67,3 +67,15 @@ def test_a_step_that_noise_chose_says_little():
     assert np.all(np.diff(sizes) >= 0)
     assert sizes[1] < 0.2 < 0.5 < sizes[2]
     assert sizes[-1] == 1
+
+
+def test_slopes_together_turn_no_label():
+    for room in np.arange(2.1, 12.6, 0.1):
+        steps, size, has_cells = plan(room)
+        assert not has_cells
+        eta = size / np.sqrt(steps)
+        others = eta * np.arange(1 - steps, steps, 2)  # what all steps but the first add up to
+        least = np.abs(np.add.outer([-0.7, 0.7], others)).min()
+        sizes = 0.7 + eta * (steps - 1)
+        assert slope_share(0.7, eta, steps) * np.abs(_HEIGHTS).max() * sizes < least
+    assert slope_share(1.0, 1.0, 1) == 0.5

@@ -44,7 +44,7 @@ _GROWTH = 1.1  # the share of a step over that of the step before it
 _WIDEST = 300.0  # the largest share of the last step over that of the first
 _FIRST_STEP = 0.7
 _LEAST_STEP = 0.05  # of a single step, which noise chose more likely than not
-_SLOPE = 0.5  # of a step, over the number of steps: together slopes outvote no step
+_SLOPE = 0.5  # of a step, over the number of steps
 _BONUS = 0.7  # of the logarithm of the number of candidates, for the first step
 _CLIP = UNIT // 2
 _CELLS = 0.2  # for every record's worth of signal that a block's cells have
@@ -84,6 +84,15 @@ def step_shares(steps: int) -> list[Fraction]:
     return [Fraction(w, sum(weights)) for w in weights]
 
 
+def slope_share(first: float, eta: float, steps: int) -> float:
+    """How much of its step a slope is, so that all of them together turn no label.
+
+    Steps add up to the first, either way, and an even number of times eta: to no less than `nearest`.
+    """
+    nearest = min(abs(first - 2 * i * eta) for i in range((steps + 1) // 2))
+    return min(_SLOPE / steps, nearest / (first + (steps - 1) * eta))
+
+
 def likeness_of(tree: RefinedTree) -> list[Floats]:
     """How alike cells are in each chosen answer, and by all cuts of each number that has more of them.
 
@@ -118,18 +127,20 @@ class SignBoosting:
         whole = self.curator.remaining_share - self.kept
         for_choices = whole * (CHOICES if has_cells else 1)
         eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
+        first = eta if steps == 1 else _FIRST_STEP
+        lean = slope_share(first, eta, steps)
         for_cells = (whole - for_choices) / len(blocks)
         max_cells = min(_MAX_CELLS, _CELLS * (5 * room) ** 2 * float(for_cells)) if has_cells else 0
         for block in blocks:
             chosen, signed = [], []
             for _ in range(block):
-                step = eta if self.reach or steps == 1 else _FIRST_STEP
+                step = eta if self.reach else first
                 split, sign = self._choose(for_choices * next(shares))
                 self._add(split, sign * step)
                 chosen.append(split)
                 signed.append(sign * step)
                 if not has_cells:
-                    self._lean(split, sign * step * _SLOPE / steps)
+                    self._lean(split, sign * step * lean)
             tree = RefinedTree.grow(self.layout, chosen, max_cells)
             if has_cells:
                 self._count_cells(tree, np.array(signed), for_cells)
