@@ -1,12 +1,12 @@
 """The flagship before and after, on two halves of the tables: one tuned on, one only checked.
 
-    python benchmarks/flagship_halves.py COMMIT [--two] [--splits 3] [--only SETS] [--report]
+    python benchmarks/flagship_halves.py COMMIT [--two] [--splits 3] [--only SETS] [--report] [--out FOLDER]
 
 A table is in the tuned half if the SHA-256 of its name is even, else in the checked one. Both
 sources, that of COMMIT and this one, learn the same training rows in turns, each in a process of
 its own, and are scored on the same test rows: 80% and 20% of at most 20,000 rows, stratified.
-Tables of more than two labels; with --two those of two labels instead. Rows go to
-docs/results/flagship_halves.csv as they come, so a run resumes where it stopped.
+Tables of more than two labels go to docs/results/flagship_halves.csv; with --two those of two
+labels go to flagship_halves_two.csv. Rows are written as they come, so a run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -30,16 +30,14 @@ import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-CSV = common.RESULTS / "flagship_halves.csv"
-REPORT = common.RESULTS / "flagship_halves.md"
 PEERS = ROOT / "benchmarks" / "peers_accuracy.csv"
 EPSILONS = ("0.05", "0.25", "1")
 MOST_ROWS = 20_000
 SOURCES = ("before", "after")
 KEYS = ("set", "epsilon", "split", "source")
 FIELDS = (*KEYS, "labels", "records", "majority", "accuracy", "auc", "log_loss", "seconds")
-ROOMS = (0, 5, 30, 120, np.inf)
-"""Records times epsilon a label, where the flagship changes its ways for three and more labels."""
+ROOMS = {False: (0, 5, 30, 120, np.inf), True: (0, 10, 50, 350, 2_000, np.inf)}
+"""Records times epsilon a label, about where the flagship changes its ways; and for two labels."""
 SECONDS_A_FIT = 1.2
 
 
@@ -103,19 +101,24 @@ def main() -> None:
     arguments.add_argument("--splits", type=int, default=3)
     arguments.add_argument("--only", help="names of tables, with commas")
     arguments.add_argument("--report", **common.flag("write the report from the rows there are"))
+    arguments.add_argument(
+        "--out", type=Path, default=common.RESULTS, help="folder for the results"
+    )
     arguments.add_argument("--worker", **common.flag("for the script itself"))
     options = arguments.parse_args()
     if options.worker:
         return work()
+    path = options.out / f"flagship_halves{'_two' if options.two else ''}.csv"
     if not options.report:
         if options.commit is None:
             arguments.error("name the commit to compare with, or --report")
-        measure(options)
-    REPORT.write_text(report(pd.read_csv(CSV)))
-    print(f"wrote {REPORT}")
+        measure(options, path)
+    page = path.with_suffix(".md")
+    page.write_text(report(pd.read_csv(path)))
+    print(f"wrote {page}")
 
 
-def measure(options: argparse.Namespace) -> None:
+def measure(options: argparse.Namespace, path: Path) -> None:
     from frith.datasets import folder
 
     names = options.only.split(",") if options.only else folder.names()
@@ -127,7 +130,7 @@ def measure(options: argparse.Namespace) -> None:
         for n in sorted(names, key=common.cost)
         for e in EPSILONS
     ]
-    done = {tuple(row[k] for k in KEYS) for row in read_rows()}
+    done = {tuple(row[k] for k in KEYS) for row in read_rows(path)}
     left = [j for j in jobs if any(key_of(j, s) not in done for s in SOURCES)]
     fits = sum(key_of(j, s) not in done for j in left for s in SOURCES)
     print(
@@ -139,12 +142,14 @@ def measure(options: argparse.Namespace) -> None:
         earlier = Path(place) / "earlier"
         git("worktree", "add", "--detach", str(earlier), options.commit)
         try:
-            run(left, done, {"before": earlier / "src", "after": ROOT / "src"})
+            run(left, done, {"before": earlier / "src", "after": ROOT / "src"}, path)
         finally:
             git("worktree", "remove", "--force", str(earlier))
 
 
-def run(jobs: list[dict[str, Any]], done: set[tuple[str, ...]], sources: dict[str, Path]) -> None:
+def run(
+    jobs: list[dict[str, Any]], done: set[tuple[str, ...]], sources: dict[str, Path], path: Path
+) -> None:
     workers = {name: start(path) for name, path in sources.items()}
     try:
         for job in jobs:
@@ -153,7 +158,7 @@ def run(jobs: list[dict[str, Any]], done: set[tuple[str, ...]], sources: dict[st
                     continue
                 worker.stdin.write(json.dumps(job) + "\n")
                 worker.stdin.flush()
-                append({**job, "source": name, **json.loads(worker.stdout.readline())})
+                append({**job, "source": name, **json.loads(worker.stdout.readline())}, path)
     finally:
         for worker in workers.values():
             worker.stdin.close()
@@ -179,16 +184,16 @@ def key_of(job: dict[str, Any], source: str) -> tuple[str, ...]:
     return tuple(str(v) for v in (job["set"], job["epsilon"], job["split"], source))
 
 
-def read_rows() -> list[dict[str, str]]:
-    if not CSV.is_file():
+def read_rows(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
         return []
-    with CSV.open(newline="") as file:
+    with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def append(row: dict[str, Any]) -> None:
-    is_new = not CSV.is_file()
-    with CSV.open("a", newline="") as file:
+def append(row: dict[str, Any], path: Path) -> None:
+    is_new = not path.is_file()
+    with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         if is_new:
             writer.writeheader()
@@ -246,8 +251,8 @@ def section(rows: pd.DataFrame) -> str:
 
 def bands(wide: pd.DataFrame, half: str) -> list[list[str]]:
     lines = []
-    rooms = wide["room", "after"]
-    for low, high in (*itertools.pairwise(ROOMS), (0, np.inf)):
+    rooms, has_two = wide["room", "after"], bool((wide.index.get_level_values("labels") == 2).all())
+    for low, high in (*itertools.pairwise(ROOMS[has_two]), (0, np.inf)):
         part = wide[(rooms >= low) & (rooms < high)]
         if not len(part):
             continue

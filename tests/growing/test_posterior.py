@@ -9,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith.growing import posterior
-from frith.growing.posterior import _INTERACTIONS, _LARGEST, _VARIANCES, _covariance
+from frith.growing.posterior import (
+    _INTERACTIONS,
+    _LARGEST,
+    _VARIANCES,
+    _shape,
+    alike_by_answer,
+)
 from tests.strategies import examples
 
 
-def cell_values(*sums):
-    return posterior.cell_values(*sums)[0]
+def cell_values(gradient, curvature, variance, signs, start=None):
+    likeness = alike_by_answer(signs)
+    return posterior.cell_values(gradient, curvature, variance, likeness, start)[0]
 
 
 def cube(questions):
@@ -43,10 +50,11 @@ def test_the_noise_of_values_is_that_of_their_slopes(seed, questions, has_start)
     """Against finite differences; the prior, which the sums choose too, is held."""
     signs, start, _, gradient, curvature = some_cells(seed, questions, 1_000)
     given_ = start if has_start else None
-    values, noise = posterior.cell_values(gradient, curvature, 50.0, signs, given_)
+    likeness = alike_by_answer(signs)
+    values, noise = posterior.cell_values(gradient, curvature, 50.0, likeness, given_)
     slopes = []
     with pytest.MonkeyPatch.context() as patch:
-        prior = posterior._averaged_prior(gradient, curvature, 50.0, signs)
+        prior = posterior._averaged_prior(gradient, curvature, 50.0, likeness)
         patch.setattr(posterior, "_averaged_prior", lambda *sums: prior)
         for step in np.eye(len(signs)):
             moved = [
@@ -160,7 +168,7 @@ def naive_covariance(one, other, v, r):
 def test_the_prior_is_a_sum_over_effects(seed, questions, v, r):
     signs = some_cells(seed, questions, 1)[0]
     naive = [[naive_covariance(a, b, v, r) for b in signs.tolist()] for a in signs.tolist()]
-    assert np.allclose(_covariance(signs, v, r), naive)
+    assert np.allclose(v * _shape(alike_by_answer(signs), len(signs), r), naive)
 
 
 @examples(30)

@@ -271,6 +271,18 @@ def test_a_partition_names_more_labels_than_a_split_has_sides():
     assert len(model.forest_.trees.leaves) >= 6
 
 
+def test_labels_that_no_part_names_keep_a_share():
+    """One label of six for either value, and signal for a partition without counts."""
+    names = tuple("abcdef")
+    domain = Domain([Categorical("x", (0, 1))], Categorical("y", names), records=9_000)
+    X = np.arange(9_000)[:, None] % 2
+    model = ForestClassifier(domain, epsilon="1/100").fit(X, np.array(names)[X[:, 0]])
+    proba = model.predict_proba([[0], [1]])
+    assert model.predict([[0], [1]]).tolist() == ["a", "b"]
+    assert np.all(proba >= 0.09)
+    assert np.all(proba.max(axis=1) < 0.5)
+
+
 def test_a_tree_names_the_labels_of_its_leaves():
     rng = np.random.default_rng(5)
     n = 4_000

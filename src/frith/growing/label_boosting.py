@@ -23,7 +23,7 @@ from frith.forest.trees import Trees
 from frith.growing.boosting import CHOICES, blocks_of, step_shares
 from frith.growing.oblivious import ObliviousTree, ask_once
 from frith.growing.parts import Part
-from frith.growing.posterior import cell_values
+from frith.growing.posterior import alike_by_answer, cell_values
 from frith.kernels import LeafCounts, SignsChoice, StrengthChoice, StrengthCounts
 from frith.kernels.gradients import POINT, UNIT, ScoreColumn
 from frith.kernels.label_gradients import LabelCells, LabelGradients
@@ -115,10 +115,10 @@ class VectorBoosting:
             LeafCounts(tree.trees(), self.layout.domain), share, "labels in the first tree"
         )
         size = np.maximum(counts.values.sum(axis=1), self._least(tree))
-        shares = softmax(steps, axis=1)
+        shares, likeness = softmax(steps, axis=1), alike_by_answer(tree.signs)
         return _side_by_side(
             cell_values(
-                counts.values[:, k] - size * p, size * p * (1 - p), counts.variance, tree.signs,
+                counts.values[:, k] - size * p, size * p * (1 - p), counts.variance, likeness,
                 logit(p),
             )
             for k, p in enumerate(shares.T)
@@ -132,8 +132,9 @@ class VectorBoosting:
         gradient, curvature = np.moveaxis(2 * sums.values / UNIT, 2, 0)
         variance, n_labels = 4 * sums.variance / UNIT**2, steps.shape[1]
         curvature = np.maximum(curvature, self._least(tree) * (1 - 1 / n_labels) / n_labels)
+        likeness = alike_by_answer(tree.signs)
         return _side_by_side(
-            cell_values(gradient[:, k], curvature[:, k], variance, tree.signs)
+            cell_values(gradient[:, k], curvature[:, k], variance, likeness)
             for k in range(n_labels)
         )
 

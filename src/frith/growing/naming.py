@@ -31,7 +31,8 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 _CLAIM = 0.5  # the share that chosen labels are taken to get right, before they are counted
 _DOUBT = 0.2  # the standard deviation of that guess
 _BALANCED = 0.8  # of the number of labels, that labels of this entropy are like
-_UNNAMED = 0.5  # how common a label is that no leaf has, where one leaf's counts 1
+_UNNAMED = 2.0  # how common a label is that no leaf has, where one leaf's counts 1
+_APART = 1.15  # how much more often chosen labels are right that tell records apart
 _LEAD = 1.01  # how far a chosen label stays ahead of the others
 
 
@@ -102,8 +103,9 @@ class NamingTree:
     def _guess(self, tree: Trees, labels: NDArray[np.int64]) -> Part:
         """Without counts the chosen labels alone predict; noise may have chosen them, so all may be wrong."""
         n_labels = self.layout.domain.n_labels
-        common = np.bincount(labels, minlength=n_labels) + _UNNAMED
-        shares = _prior(common / common.sum(), labels, n_labels**-0.5)
+        common = np.bincount(labels, minlength=n_labels) + _UNNAMED  # no count says how common
+        right = n_labels**-0.5 * (_APART if np.any(labels != labels[0]) else 1)
+        shares = _prior(common / common.sum(), labels, min(right, 1.0))
         scores = np.log(shares)
         return Part(tree, scores, scores.var(axis=1))
 

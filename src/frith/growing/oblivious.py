@@ -12,6 +12,8 @@ from frith.forest.trees import Trees
 from frith.growing.builder import TreeBuilder
 from frith.kernels.splits import BinarySplit
 
+_Sides = tuple[tuple[int, NDArray[np.bool_]], ...]
+
 
 @dataclass
 class _Leaf:
@@ -29,16 +31,17 @@ class ObliviousTree:
     leaves: list[_Leaf] = field(default_factory=lambda: [_Leaf(0, [], {})])
 
     def ask(self, split: BinarySplit) -> None:
-        self.leaves = [part for leaf in self.leaves for part in self._parts(leaf, split)]
+        a = split.attribute
+        left = split.left(self.domain.attributes[a].size) if a >= 0 else np.ones(1, dtype=bool)
+        sides = ((1, left), (-1, ~left))
+        self.leaves = [part for leaf in self.leaves for part in self._parts(leaf, split, sides)]
 
-    def _parts(self, leaf: _Leaf, split: BinarySplit) -> list[_Leaf]:
+    def _parts(self, leaf: _Leaf, split: BinarySplit, sides: _Sides) -> list[_Leaf]:
         a = split.attribute
         if a < 0:
             return [_Leaf(leaf.node, [*leaf.signs, 1], leaf.possible)]
-        size = self.domain.attributes[a].size
-        possible, left = leaf.possible.get(a, np.ones(size, dtype=bool)), split.left(size)
-        sides = [(1, possible & left), (-1, possible & ~left)]
-        reached = [(sign, codes) for sign, codes in sides if codes.any()]
+        possible = leaf.possible.get(a, True)
+        reached = [(sign, both) for sign, side in sides if (both := possible & side).any()]
         if len(reached) == 1:
             return [_Leaf(leaf.node, [*leaf.signs, reached[0][0]], leaf.possible)]
         children = self.builder.ask(leaf.node, split)

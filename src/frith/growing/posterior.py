@@ -1,15 +1,18 @@
 """Values for the cells of an oblivious tree, from noisy gradients: a posterior mean.
 
 Post-processing of releases with known noise. Cells that share answers should have similar values,
-so the values have a Gaussian prior over the hypercube of answers (or what of it can be reached):
-main effects of variance v, interactions of k answers of v r^(k-1). Several (v, r) are averaged by
-how well they explain the released sums.
+so the values have a Gaussian prior by how alike cells are, in each answer or in each attribute: main
+effects of variance v, interactions of k of them of v r^(k-1). Several (v, r) are averaged by how well
+they explain the released sums.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import expit, softmax
 
 from frith._arrays import Floats
@@ -20,21 +23,27 @@ _LARGEST = 3.0
 _NEWTON_STEPS = 12
 
 
+def alike_by_answer(signs: NDArray[np.int64]) -> list[Floats]:
+    """For each answer how alike two cells are: 1 where they share it, -1 where they do not."""
+    return [np.outer(answers, answers).astype(np.float64) for answers in signs.T]
+
+
 def cell_values(
     gradient: Floats,
     curvature: Floats,
     variance: float,
-    signs: NDArray[np.int64],
+    likeness: Sequence[Floats],
     start: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """The posterior mean of each cell's log-odds, given noisy sums of y - p and p (1 - p).
 
     And the variance that the noise on the sums of y - p gives it.
 
+    `likeness` has for each answer, or for each attribute, how alike two cells are, from 1 to -1.
     `start` is the score of each cell where all its records have the same: then the likelihood is
     known and refitted by damped Newton steps; else it is taken to second order.
     """
-    prior = _averaged_prior(gradient, curvature, variance, signs)
+    prior = _averaged_prior(gradient, curvature, variance, likeness)
     if start is None:
         slope = _slope(prior, curvature, variance)
         return np.clip(slope @ gradient, -_LARGEST, _LARGEST), variance * (slope**2).sum(axis=1)
@@ -52,24 +61,25 @@ def cell_values(
 
 
 def _averaged_prior(
-    gradient: Floats, curvature: Floats, variance: float, signs: NDArray[np.int64]
+    gradient: Floats, curvature: Floats, variance: float, likeness: Sequence[Floats]
 ) -> Floats:
     """The mean of the candidate priors, each by its evidence for the released gradients."""
-    priors = [_covariance(signs, v, r) for v in _VARIANCES for r in _INTERACTIONS]
+    shapes = [_shape(likeness, len(gradient), r) for r in _INTERACTIONS]
+    priors = [v * shape for v in _VARIANCES for shape in shapes]
     evidence = []
     for prior in priors:
-        spread = _spread(prior, curvature, variance)
-        fit = gradient @ np.linalg.solve(spread, gradient)
-        evidence.append(-0.5 * (np.linalg.slogdet(spread)[1] + fit))
+        root = np.linalg.cholesky(_spread(prior, curvature, variance))
+        fit = solve_triangular(root, gradient, lower=True, check_finite=False)
+        evidence.append(-0.5 * float(fit @ fit) - float(np.log(np.diag(root)).sum()))
     return np.tensordot(softmax(evidence), np.array(priors), axes=1)
 
 
-def _covariance(signs: NDArray[np.int64], v: float, r: float) -> Floats:
-    """v / r (prod_i (1 + r s_i s'_i) - 1) and v / 2 for what all cells have in common."""
-    product = np.ones((len(signs), len(signs)))
-    for answers in signs.T:
-        product *= 1 + r * np.outer(answers, answers)
-    return v / r * (product - 1) + v / 2
+def _shape(likeness: Sequence[Floats], count: int, r: float) -> Floats:
+    """The prior for v = 1: (prod of (1 + r likeness) - 1) / r and 1 / 2 for what all cells share."""
+    product = np.ones((count, count))
+    for alike in likeness:
+        product *= 1 + r * alike
+    return (product - 1) / r + 0.5
 
 
 def _spread(prior: Floats, curvature: Floats, variance: float) -> Floats:

@@ -55,14 +55,15 @@ class ForestClassifier(PrivateForestClassifier):
 
     Two labels: sign-step boosting. Each step privately chooses a split in two and a sign, and moves
     the log-odds of all records by a fixed amount to either side. A few steps make an oblivious
-    tree. Then two sums in each of its cells are released, and give every cell a value that weighs
-    signal against noise (`growing.boosting`). More labels: a partition or a tree whose private
-    choices name the labels of its leaves (`growing.naming`); where there is room, steps after it
-    that choose a sign for every label, and how strongly they speak (`growing.label_boosting`);
-    where labels are very many or records fill their domain, the tables of a few privately chosen
-    attributes, shrunk towards independence as the noise demands (`growing.additive`). How many
-    there are follows from the number of records, the budget and the domain. Trees multiply: the
-    first gives label shares, and every further tree corrects them.
+    tree. Then two sums in each of its cells, which further public cuts make finer, are released, and
+    give every cell a value that weighs signal against noise; where the budget is too small for
+    that, slopes beside the chosen cuts rank records (`growing.boosting`). More labels: a partition
+    or a tree whose private choices name the labels of its leaves (`growing.naming`); where there is
+    room, steps after it that choose a sign for every label, and how strongly they speak
+    (`growing.label_boosting`); where labels are very many or records fill their domain, the tables
+    of a few privately chosen attributes, shrunk towards independence as the noise demands
+    (`growing.additive`). How many there are follows from the number of records, the budget and the
+    domain. Trees multiply: the first gives label shares, and every further tree corrects them.
 
     Parameters
     ----------
