@@ -94,7 +94,7 @@ class _Predictions:
 
         from frith.domain import class_array, spelling
 
-        codes, labels = self.forest.encode(records), self.forest.domain.label.values
+        codes, labels = self.forest.encode(records), self.forest.domain.label_values
         columns = {"prediction": pa.array(class_array(labels)[self.forest.labels_of_codes(codes)])}
         if self.proba:
             chances = self.forest.proba_of_codes(codes)

@@ -247,7 +247,7 @@ class _Palette:
     """A color for each label; where there are too many, for the most common ones."""
 
     def __init__(self, forest: VotingTrees):
-        self.labels = forest.domain.label.values
+        self.labels = forest.domain.label_values
         common = np.argsort(-forest.label_weights, kind="stable")[: len(COLORS)]
         self.color = dict(zip(np.sort(common).tolist(), COLORS, strict=False))
 
@@ -269,7 +269,7 @@ class _Palette:
 def _lines(node: int, nodes: Nodes) -> tuple[str, str]:
     """The first and the last line in a node's box."""
     forest = nodes.forest
-    label = printable(spelling(forest.domain.label.values[nodes.label[node]]))
+    label = printable(spelling(forest.domain.label_values[nodes.label[node]]))
     if nodes.kind is ValueKind.SCORES:
         odds, low, high = (float(values[node]) for values in nodes.figures.values())
         share, support = f"{label} × {odds:.2g}", f"noise: {low:.2g} to {high:.2g}"

@@ -59,7 +59,7 @@ def legend(effects: EffectSums) -> list[tuple[str, str]]:
     """A color and what it stands for."""
     look = _Look(effects)
     if len(effects.labels) == 1:
-        first, second = (_name(v) for v in effects.forest.domain.label.values)
+        first, second = (_name(v) for v in effects.forest.domain.label_values)
         return [(COLORS[0], f"towards {second}"), (COLORS[1], f"towards {first}")]
     named = [(color, _name(effects.labels[k])) for k, color in look.colors.items()]
     more = len(effects.labels) - len(named)

@@ -65,7 +65,7 @@ class Scores:
     @property
     def labels(self) -> tuple[Value, ...]:
         """Whose scores there are: every label's, or of two labels the second one's."""
-        values = self.forest.domain.label.values
+        values = self.forest.domain.label_values
         return values[1:] if len(values) == 2 else values
 
     @functools.cached_property

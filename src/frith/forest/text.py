@@ -81,11 +81,12 @@ def _answer(nodes: Nodes, node: int, speaker: int) -> str:
     forest, label = nodes.forest, nodes.forest.domain.label
     if nodes.kind is ValueKind.SCORES:
         odds, low, high = (values[node] for values in nodes.figures.values())
-        raised = label.values[nodes.label[node]]
+        raised = forest.domain.label_values[nodes.label[node]]
         return f"odds of {label.name} = {raised!r} × {odds:.2g}, noise {low:.2g} to {high:.2g}"
     shares = forest.node_shares[speaker]
     best = int(shares.argmax())
-    says = f"{label.name} = {label.values[best]!r}, confidence {nodes.confidence[speaker]:.2f}"
+    value = forest.domain.label_values[best]
+    says = f"{label.name} = {value!r}, confidence {nodes.confidence[speaker]:.2f}"
     if shares[best] <= 0:
         says = "no positive count"
     elif speaker != node:

@@ -90,7 +90,7 @@ class VotingTrees:
 
     def predict(self, table: Any, threads: int | None = None) -> NDArray[Any]:
         """The most probable label of each record; the first in domain order where labels tie."""
-        labels = class_array(self.domain.label.values)
+        labels = class_array(self.domain.label_values)
         return labels[self.labels_of_codes(self.encode(table, threads), threads)]
 
     def proba_of_codes(

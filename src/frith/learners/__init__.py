@@ -1,7 +1,7 @@
 """The learners: scikit-learn classifiers written against the curator, a file each."""
 
-from frith.learners.base import PrivateForestClassifier
 from frith.learners.c45 import C45Classifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.forest import ForestClassifier
 from frith.learners.gini import GiniForestClassifier
 from frith.learners.id3 import ID3Classifier

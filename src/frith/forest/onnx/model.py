@@ -45,7 +45,7 @@ def onnx_model(forest: VotingTrees) -> ModelProto:
         "frith.vote": forest.vote,
         "frith.kind": forest.kind.value,
         "frith.inputs": json.dumps(names),
-        "frith.labels": json.dumps(forest.domain.label.values),
+        "frith.labels": json.dumps(forest.domain.label_values),
     }
     return graph.model("forest", forest.describe(), facts)
 
@@ -159,7 +159,7 @@ def _decide(graph: Graph, forest: VotingTrees, weights: str) -> None:
 
 def label_array(forest: VotingTrees) -> NDArray[Any]:
     """The labels in a type that ONNX has: as declared, else spelled as text."""
-    labels = class_array(forest.domain.label.values)
+    labels = class_array(forest.domain.label_values)
     if labels.dtype.kind in "iufb":
         return labels
-    return np.array([spelling(v) for v in forest.domain.label.values], dtype=object)
+    return np.array([spelling(v) for v in forest.domain.label_values], dtype=object)

@@ -61,7 +61,7 @@ def facts_of(forest: Forest) -> Rows:
     else:
         rows += [("Learner", "not recorded")]
     rows += [
-        ("Predicts", f"{domain.label.name}: {', '.join(map(spelling, domain.label.values))}"),
+        ("Predicts", f"{domain.label.name}: {', '.join(map(spelling, domain.label_values))}"),
         ("From", f"{len(trees.asked)} of {len(domain.attributes)} declared attributes"),
         ("Trees", f"{trees.n_trees}, depth {forest.max_depth}, {len(trees.leaves):,} leaves"),
         ("Its values are", f"{forest.kind}"),

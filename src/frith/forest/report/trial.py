@@ -96,4 +96,4 @@ def score_words(result: Trial) -> str:
 
 
 def label_names(forest: Forest) -> list[str]:
-    return [spelling(value) for value in forest.domain.label.values]
+    return [spelling(value) for value in forest.domain.label_values]
