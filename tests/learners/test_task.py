@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frith import Domain, ForestClassifier, Numeric, open_table
+from frith import (
+    Categorical,
+    Domain,
+    Forest,
+    ForestClassifier,
+    ForestRegressor,
+    Numeric,
+    open_table,
+)
 from frith.errors import DomainError
 from tests.learners.conformance import LEARNERS
 
@@ -19,6 +27,24 @@ def test_a_classifier_names_the_regressor(make):
         make(DOMAIN).fit(TABLE[["age"]], TABLE["pay"])
     with pytest.raises(DomainError, match=told):
         make().fit(open_table(TABLE, DOMAIN))
+
+
+def test_the_regressor_names_the_classifier():
+    domain = Domain([Numeric("age", 0, 100)], Categorical("pay", ("low", "high")), records=50)
+    told = "the label 'pay' has 2 declared values; use ForestClassifier"
+    labels = ["low", "high"] * 25
+    with pytest.raises(DomainError, match=told):
+        ForestRegressor(domain).fit(TABLE[["age"]], labels)
+    with pytest.raises(DomainError, match=told):
+        ForestRegressor().fit(open_table(TABLE[["age"]], domain, labels))
+
+
+def test_a_forest_of_the_other_kind_is_not_adopted():
+    forest = ForestRegressor(DOMAIN).fit(TABLE[["age"]], TABLE["pay"]).forest_
+    with pytest.raises(DomainError, match="use ForestRegressor"):
+        ForestClassifier.from_forest(forest)
+    again = ForestRegressor.from_forest(Forest.from_json(forest.to_json()))
+    assert np.array_equal(again.predict(TABLE[["age"]]), forest.predict(TABLE))
 
 
 def test_a_float_target_without_a_domain_names_the_regressor():

@@ -66,9 +66,8 @@ def _print(found: Effects, frame: Any, pairs: bool) -> None:
 
     label = found.forest.domain.label.name
     unit = f"the log-odds of {label} = {spelling(found.labels[0])}"
-    say(
-        f"what attributes add to {unit if len(found.labels) == 1 else f'the score of each {label}'}"
-    )
+    unit = unit if len(found.labels) == 1 else f"the score of each {label}"
+    say(f"what attributes add to {label if found.forest.domain.has_target else unit}")
     if not len(frame):
         say("no pair adds anything" if pairs else "no tree asks for any attribute", "dim")
     names = ["first", "first_value", "second", "second_value"] if pairs else ["attribute", "value"]

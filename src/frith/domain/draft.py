@@ -46,6 +46,9 @@ LONG = 10
 SMALL = 20
 """Of fewer records, a column without repeats is no sign of an identifier."""
 
+TARGET_CELLS = 2**15
+"""The grid of a number to predict."""
+
 _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]I[dD]$").search
 
 _is_date = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?").fullmatch
@@ -243,6 +246,13 @@ def _draft_numeric(column: _Column) -> Numeric:
         column.hints.append("a log scale, because most numbers are small beside the largest")
     column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
     return Numeric(name, low, high, scale=scale, missing=missing)
+
+
+def draft_target(numbers: NDArray[np.float64], name: str) -> Numeric:
+    """A number to predict, with bounds around all finite ones and a fine grid."""
+    finite = numbers[np.isfinite(numbers)]
+    low, high = _rounded(*_bounds(finite)) if len(finite) else (0.0, 1.0)
+    return Numeric(name, low, high, cells=TARGET_CELLS)
 
 
 def _without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -58,6 +58,8 @@ def panels_of(
 def legend(effects: EffectSums) -> list[tuple[str, str]]:
     """A color and what it stands for."""
     look = _Look(effects)
+    if effects.forest.domain.has_target:
+        return [(COLORS[0], "more"), (COLORS[1], "less")]
     if len(effects.labels) == 1:
         first, second = (_name(v) for v in effects.forest.domain.label_values)
         return [(COLORS[0], f"towards {second}"), (COLORS[1], f"towards {first}")]
@@ -228,6 +230,7 @@ def _head(effects: EffectSums, columns: int) -> Picture:
     label = printable(effects.forest.domain.label.name)
     unit = f"the log-odds of {label} = {_name(effects.labels[0])}"
     unit = unit if len(effects.labels) == 1 else f"the score of each {label}"
+    unit = f"{label}, in its own unit" if effects.forest.domain.has_target else unit
     noise = (
         " Bands: one standard error of the noise." if np.any(effects.forest.variance > 0) else ""
     )

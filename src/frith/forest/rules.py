@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from frith._csv import table
 from frith.domain import Categorical, Value, spelling
-from frith.forest.kinds import ValueKind
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.nodes import HEADINGS, Nodes, Rule, printable
 from frith.forest.voting import VotingTrees, find_speakers
 
@@ -132,6 +132,7 @@ def select_rules(
 ) -> RuleList:
     """The rules of a forest that pass every filter; see `Forest.rules`."""
     nodes, domain = Nodes(forest), forest.domain
+    refuse_number(domain, "rules")
     if nodes.kind is ValueKind.SCORES:
         asked = {
             "min_confidence": min_confidence is not None,

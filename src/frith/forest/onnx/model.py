@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import class_array, spelling
+from frith.forest.kinds import refuse_number
 from frith.forest.onnx.graph import INT64, NEEDS_ONNX, Graph, described
 from frith.forest.onnx.inputs import OUTPUTS, encode_inputs, input_names
 
@@ -29,6 +30,7 @@ def onnx_model(forest: VotingTrees) -> ModelProto:
         import onnx  # noqa: F401 - to say what to do before anything is built
     except ImportError:
         raise ImportError(NEEDS_ONNX) from None
+    refuse_number(forest.domain, "ONNX")
     names = input_names(forest.domain)
     graph = Graph([*names.values(), *OUTPUTS])
     codes, columns = encode_inputs(graph, forest.domain)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
-from frith.forest.kinds import ValueKind
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.report.facts import (
     NOT_THE_SAME,
     domain_rows,
@@ -34,6 +34,7 @@ def write_card(forest: Forest, path: str | Path, data: Any = None) -> None:
 
 def make_card(forest: Forest, data: Any = None) -> str:
     """A model card in Markdown. With `data` it is as private as those records."""
+    refuse_number(forest.domain, "model cards")
     claim = forest.guarantee
     claimed = amounts(claim.epsilon, claim.delta) if claim.holds else "no guarantee"
     parts = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
-from frith.forest.kinds import ValueKind
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.markup import Html, join, page, table, tag
 from frith.forest.nodes import printable
 from frith.forest.report.about import (
@@ -78,6 +78,7 @@ def make_report(forest: Forest, data: Any = None) -> str:
 
     With `data` it holds exact numbers about those records, and is as private as they are.
     """
+    refuse_number(forest.domain, "reports")
     result = None if data is None else try_forest(forest, data)
     title = title_of(forest)
     parts = [_head(forest, title), origin_section(forest), _spending(forest)]
