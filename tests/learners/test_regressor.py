@@ -121,6 +121,23 @@ def test_a_tiny_budget_is_spent_on_a_mean_alone(epsilon):
     assert 0 <= forest.predict(table_of(3))[0] <= 8
 
 
+def test_an_interval_without_targets_is_noticed_and_a_mean_is_taken_instead(monkeypatch):
+    """Noise may choose any interval; the mean of 1 - |g| tells that all targets are outside."""
+    from frith.curator import Curator
+
+    choose = Curator.choose
+    monkeypatch.setattr(
+        Curator,
+        "choose",
+        lambda *a: choose(*a) and 56,  # the last interval, up to the high bound
+    )
+    forest = fitted(table_of(4_000).assign(price=1.0), domain_of(4_000), epsilon=1).forest_
+    asked = [q.purpose for q in forest.guarantee.asked]
+    assert asked == ["interval of the target", "mean of the target", "mean of the target"]
+    assert sum(q.share for q in forest.guarantee.asked) == 1
+    assert forest.values[0, 0] == pytest.approx(1, abs=0.2)
+
+
 def test_noise_pulls_a_mean_to_the_middle_of_the_bounds():
     """At a signal of 1/100 the mean says nothing, and the middle of the range is the guess."""
     forest = fitted(table_of(10), domain_of(10), epsilon="0.001").forest_
@@ -128,11 +145,12 @@ def test_noise_pulls_a_mean_to_the_middle_of_the_bounds():
 
 
 def test_shares_add_up_to_the_whole_budget_at_every_signal():
-    assert Plan.of(49.9).start == 1
-    for signal in (50, 64, 65, 66, 150, 1_000, 10**4, 10**9, float("inf")):
+    for signal in (0.01, 49, 64.9):
+        assert Plan.of(signal) == Plan()
+    for signal in (65, 66, 150, 1_000, 10**4, 10**9, float("inf")):
         plan = Plan.of(signal)
-        assert 0 < plan.interval + plan.start <= 1
-        assert (plan.interval + plan.start == 1) == (plan.steps == 0)
+        assert 0 < plan.interval + plan.start < 1
+        assert plan.steps > 0
     for n, epsilon in ((30, 1), (60, 1), (100, 1), (3_000, 1)):
         model = fitted(table_of(n), domain_of(n), epsilon=epsilon)
         assert sum(q.share for q in model.forest_.guarantee.asked) == 1

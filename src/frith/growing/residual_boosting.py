@@ -40,7 +40,7 @@ LIMIT_STEPS = 120
 """Without noise, steps cost time alone."""
 MANY = 10_000
 """The signal from which on finer cuts pay."""
-_ROOM_FOR_INTERVAL, _ROOM_FOR_STEPS = 50, 65
+_ROOM_FOR_STEPS = 65
 _FOR_INTERVAL, _FOR_START = 15, 25  # of the signal
 _LEAST_SHARE = 0.02
 _CELLS = Fraction(1, 2)
@@ -52,6 +52,7 @@ _CELLS_PER_SIGNAL = 0.12
 _MAX_CELLS = 128
 _OF_MAD = 1.25  # a standard deviation is about so many mean absolute ones
 _MEAN_SPREAD = 0.15  # the variance of a mean before it is seen, in half ranges
+_LEAST_INSIDE = 0.15
 _LARGEST = 1.5  # the largest value of a cell, in clips
 _LEAST_SIZE = 0.02  # of the average cell's records
 
@@ -69,12 +70,10 @@ class Plan:
 
     @classmethod
     def of(cls, signal: float) -> Plan:
-        """A mean alone where the budget is tiny; an interval before it; then as many steps as pay."""
-        if signal < _ROOM_FOR_INTERVAL:
+        """A mean alone where the budget is tiny; else an interval, a mean, and as many steps as pay."""
+        if signal < _ROOM_FOR_STEPS:
             return cls()
         interval = _thousandths(max(_LEAST_SHARE, _FOR_INTERVAL / signal))
-        if signal < _ROOM_FOR_STEPS:
-            return cls(interval, 1 - interval)
         start = _thousandths(max(_LEAST_SHARE, _FOR_START / signal))
         if math.isinf(signal):
             return cls(interval, start, LIMIT_STEPS)
@@ -114,8 +113,11 @@ class ResidualBoosting:
         """Trees whose leaves add up to a prediction in the target's own unit."""
         plan, whole = Plan.of(self.signal), self.curator.remaining_share
         center, half = self._choose_interval(plan.interval * whole)
-        sd = self._start(center, half, plan.start * whole)
-        if plan.steps:
+        inside, sd = self._start(center, half, plan.start * whole)
+        if plan.steps and inside < _LEAST_INSIDE:  # noise chose an interval where no target is
+            self.parts.clear()
+            self._start(0, HALF, self.curator.remaining_share)
+        elif plan.steps:
             self._boost(plan.steps, sd)
         return self.parts
 
@@ -125,8 +127,12 @@ class ResidualBoosting:
         intervals = IntervalChoice(TargetCounts(self.layout.domain))
         return intervals.chosen(self.curator.choose(intervals, share, "interval of the target"))
 
-    def _start(self, center: int, half: int, share: Fraction) -> float:
-        """Release a mean, from which all scores start, and return the scale of residuals."""
+    def _start(self, center: int, half: int, share: Fraction) -> tuple[float, float]:
+        """Release a mean, from which all scores start.
+
+        Returns the mean of 1 - |g|, which is near 0 if all targets are outside, and the scale of
+        residuals.
+        """
         root = single_leaf()
         self.column = ScoreColumn(root, np.array([center], dtype=np.int32))
         self.curator.derive(self.column)
@@ -143,7 +149,9 @@ class ResidualBoosting:
         variance = noise * (kept * half * unit) ** 2
         self.parts.append(Part(root, np.array([[value]]), np.array([variance])))
         spread = _OF_MAD * float(np.clip(1 - rest, 0.02, 1))
-        return half * max(0.1, math.sqrt(max(spread**2 - mean**2, (0.32 * spread) ** 2)))
+        return float(rest), half * max(
+            0.1, math.sqrt(max(spread**2 - mean**2, (0.32 * spread) ** 2))
+        )
 
     def _boost(self, steps: int, sd: float) -> None:
         left, floor = self.curator.remaining_share, sd / 4
