@@ -46,6 +46,9 @@ LONG = 10
 SMALL = 20
 """Of fewer records, a column without repeats is no sign of an identifier."""
 
+MANY_LABELS = 50
+"""A label of more different numbers is drafted as a number to predict."""
+
 TARGET_CELLS = 2**15
 """The grid of a number to predict."""
 
@@ -108,11 +111,20 @@ def draft_domain(
         raise DataError(f"no column is left to draft an attribute from; {reasons}")
     domain = Domain(
         tuple(attributes),
-        Categorical(label, draft_values(columns(label), label)),
+        _draft_label(columns(label), label),
         person=None if person is None else Person(person, 1),
         learned=True,
     )
     return Draft(domain, left_out, hints)
+
+
+def _draft_label(column: pa.ChunkedArray, name: str) -> Attribute:
+    """Values; or, of a column of more than `MANY_LABELS` numbers, bounds."""
+    if _is_number(column.type):
+        numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.chunks)])
+        if len(np.unique(numbers[np.isfinite(numbers)])) > MANY_LABELS:
+            return draft_target(numbers, name)
+    return Categorical(name, draft_values(column, name))
 
 
 def learn_domain(
