@@ -28,8 +28,10 @@ from frith import (
     open_table,
 )
 from frith.audit.replay import arbitrary_releases, replay
+from frith.curator import Curator
 from frith.errors import DomainError, FormatError, FrithError
 from frith.growing.residual_boosting import Plan
+from frith.kernels import IntervalChoice
 from frith.learners.regressor import signal_of
 from tests.strategies import examples
 
@@ -121,21 +123,26 @@ def test_a_tiny_budget_is_spent_on_a_mean_alone(epsilon):
     assert 0 <= forest.predict(table_of(3))[0] <= 8
 
 
-def test_an_interval_without_targets_is_noticed_and_a_mean_is_taken_instead(monkeypatch):
+@pytest.mark.parametrize(("room", "steps"), [(25, 24), (10**9, 0)])
+def test_an_interval_without_targets_is_noticed_and_a_mean_is_taken_instead(
+    monkeypatch, room, steps
+):
     """Noise may choose any interval; the mean of 1 - |g| tells that all targets are outside."""
-    from frith.curator import Curator
-
     choose = Curator.choose
-    monkeypatch.setattr(
-        Curator,
-        "choose",
-        lambda *a: choose(*a) and 56,  # the last interval, up to the high bound
-    )
-    forest = fitted(table_of(4_000).assign(price=1.0), domain_of(4_000), epsilon=1).forest_
+
+    def last_interval(curator, question, share, purpose):
+        pick = choose(curator, question, share, purpose)
+        return len(question) - 1 if isinstance(question, IntervalChoice) else pick
+
+    monkeypatch.setattr(Curator, "choose", last_interval)
+    monkeypatch.setattr("frith.growing.residual_boosting._LEAST_ROOM", room)
+    table = table_of(4_000).assign(price=1.0)
+    forest = fitted(table, domain_of(4_000), epsilon=10).forest_
     asked = [q.purpose for q in forest.guarantee.asked]
-    assert asked == ["interval of the target", "mean of the target", "mean of the target"]
+    assert asked[:3] == ["interval of the target", "mean of the target", "mean of the target"]
+    assert asked.count("split of a step") == steps
     assert sum(q.share for q in forest.guarantee.asked) == 1
-    assert forest.values[0, 0] == pytest.approx(1, abs=0.2)
+    assert forest.predict(table[NAMES]).mean() == pytest.approx(1, abs=0.5)
 
 
 def test_noise_pulls_a_mean_to_the_middle_of_the_bounds():
@@ -145,9 +152,9 @@ def test_noise_pulls_a_mean_to_the_middle_of_the_bounds():
 
 
 def test_shares_add_up_to_the_whole_budget_at_every_signal():
-    for signal in (0.01, 49, 64.9):
+    for signal in (0.01, 49, 74.9):
         assert Plan.of(signal) == Plan()
-    for signal in (65, 66, 150, 1_000, 10**4, 10**9, float("inf")):
+    for signal in (75, 76, 150, 1_000, 10**4, 10**9, float("inf")):
         plan = Plan.of(signal)
         assert 0 < plan.interval + plan.start < 1
         assert plan.steps > 0

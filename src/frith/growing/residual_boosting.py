@@ -40,7 +40,7 @@ LIMIT_STEPS = 120
 """Without noise, steps cost time alone."""
 MANY = 10_000
 """The signal from which on finer cuts pay."""
-_ROOM_FOR_STEPS = 65
+_ROOM_FOR_STEPS = 75  # signal, from which on a step beats a mean on nearly every table
 _FOR_INTERVAL, _FOR_START = 15, 25  # of the signal
 _LEAST_SHARE = 0.02
 _CELLS = Fraction(1, 2)
@@ -53,6 +53,7 @@ _MAX_CELLS = 128
 _OF_MAD = 1.25  # a standard deviation is about so many mean absolute ones
 _MEAN_SPREAD = 0.15  # the variance of a mean before it is seen, in half ranges
 _LEAST_INSIDE = 0.15
+_LEAST_ROOM = 25  # signal
 _LARGEST = 1.5  # the largest value of a cell, in clips
 _LEAST_SIZE = 0.02  # of the average cell's records
 
@@ -114,10 +115,12 @@ class ResidualBoosting:
         plan, whole = Plan.of(self.signal), self.curator.remaining_share
         center, half = self._choose_interval(plan.interval * whole)
         inside, sd = self._start(center, half, plan.start * whole)
-        if plan.steps and inside < _LEAST_INSIDE:  # noise chose an interval where no target is
+        if plan.steps and inside < _LEAST_INSIDE:  # noise chose an interval where few targets are
             self.parts.clear()
-            self._start(0, HALF, self.curator.remaining_share)
-        elif plan.steps:
+            left = self.curator.remaining_share
+            has_room = self.signal * float(left - plan.start * whole) >= _LEAST_ROOM
+            _, sd = self._start(0, HALF, plan.start * whole if has_room else left)
+        if self.curator.remaining_share and plan.steps:
             self._boost(plan.steps, sd)
         return self.parts
 
