@@ -268,18 +268,6 @@ def test_every_engine_gives_the_same_exact_forest(suffix, person, tmp_path):
     assert np.array_equal(here.values, there.values)
 
 
-def test_a_database_gives_the_same_exact_forest(tmp_path):
-    duckdb = pytest.importorskip("duckdb")
-    table, domain = table_of(300), domain_of()
-    table.loc[::13, "price"] = None
-    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
-        connection.register("records", table)
-        connection.execute("CREATE TABLE prices AS SELECT * FROM records")
-    engine = open_table(f"duckdb://{tmp_path}/t.duckdb?table=prices", domain)
-    there = ForestRegressor(domain, epsilon="inf").fit(engine).forest_
-    assert there == ForestRegressor(domain, epsilon="inf").fit(table).forest_
-
-
 POOR = {
     "empty": lambda t: t[:0],
     "constant": lambda t: t.assign(price=3.0),
