@@ -27,11 +27,13 @@ from frith import (
     PrivacyLeakWarning,
     open_table,
 )
-from frith.audit.replay import arbitrary_releases, replay
+from frith.audit.replay import arbitrary_releases, compare, observe
+from frith.audit.subjects import Subject
 from frith.curator import Curator
 from frith.errors import DomainError, FormatError, FrithError
-from frith.growing.residual_boosting import Plan
-from frith.kernels import IntervalChoice
+from frith.growing.builder import single_leaf
+from frith.growing.residual_boosting import Plan, ResidualBoosting
+from frith.kernels import IntervalChoice, ResidualCells, residuals
 from frith.learners.regressor import signal_of
 from tests.strategies import examples
 
@@ -197,6 +199,18 @@ def test_noise_is_never_seeded():
     assert a.trees != b.trees or not np.array_equal(a.values, b.values)
 
 
+def replayed(pair, domain, budget, seed):
+    """Both runs under the same invented releases; neither may fail, or nothing would be compared."""
+    subject = Subject("the regressor", lambda: ForestRegressor(domain))
+    first, second = (
+        observe(subject, open_table(t, domain, threads=1), budget, arbitrary_releases(seed))
+        for t in pair
+    )
+    assert first.public["the error"] == ""
+    assert first.exchanges
+    return compare(first, second, budget)
+
+
 @examples(12)
 @given(
     st.integers(0, 59),
@@ -205,37 +219,60 @@ def test_noise_is_never_seeded():
     st.sampled_from([None, 60, 5_000]),
 )
 def test_replay_holds_for_records(row, seed, delta, declared):
-    table, domain = table_of(60, seed), domain_of(declared)
+    table = table_of(60, seed)
     table.loc[seed % 60, "price"] = [np.nan, np.inf, -3.0, 99.0][seed % 4]
-    pair = (open_table(t, domain) for t in (table, table.drop(index=row)))
-    model = ForestRegressor(domain)
-    result = replay(model, *pair, Budget.of("0.3", delta), arbitrary_releases(seed))
+    pair = table, table.drop(index=row)
+    result = replayed(pair, domain_of(declared), Budget.of("0.3", delta), seed)
     assert result.holds, result
+    assert (result.questions > 3) == (declared == 5_000)
 
 
 @examples(8)
 @given(st.integers(0, 59), st.integers(0, 10**6), st.sampled_from([0, 1e-6]))
 def test_replay_holds_for_persons(row, seed, delta):
-    table, domain = table_of(60, seed, people=12), domain_of(2_000, person=2)
-    without = table[table["who"] != table["who"][row]]
-    pair = (open_table(t, domain) for t in (table, without))
-    model = ForestRegressor(domain)
-    result = replay(model, *pair, Budget.of(1, delta), arbitrary_releases(seed))
+    table = table_of(60, seed, people=12)
+    pair = table, table[table["who"] != table["who"][row]]
+    result = replayed(pair, domain_of(2_000, person=2), Budget.of(1, delta), seed)
     assert result.holds, result
+
+
+FAR = table_of(60).assign(price=lambda t: t["price"].where(t.index != 3, 8.0))
+"""A table in which one record has the largest target."""
 
 
 def test_replay_sees_a_residual_that_is_not_clipped(monkeypatch):
     """The audit can fail: with residuals four times as large as the question states."""
-    from frith.kernels import residuals
-
     clipped = residuals.clipped_residual.py_func
     monkeypatch.setattr(residuals, "clipped_residual", lambda *a: 4 * clipped(*a))
     for name in ("_sum_residuals", "_sum_leaves"):
         monkeypatch.setattr(residuals, name, getattr(residuals, name).py_func)
-    table, domain = table_of(60), domain_of(5_000)
-    pair = (open_table(t, domain, threads=1) for t in (table, table.drop(index=3)))
-    result = replay(ForestRegressor(domain), *pair, Budget.of("0.3"), arbitrary_releases(1))
-    assert not result.holds
+    pair = FAR, FAR.drop(index=3)
+    assert not replayed(pair, domain_of(5_000), Budget.of("0.3"), 1).holds
+
+
+def test_replay_sees_an_exact_scale_of_residuals(monkeypatch):
+    start = ResidualBoosting._start
+
+    def peeking(self, center, half, share):
+        inside, _ = start(self, center, half, share)
+        sums = self.curator._engine.aggregate(
+            ResidualCells(single_leaf(), self.column, self.layout.domain, half)
+        )
+        return inside, max(1.0, float(abs(sums[0, 0])))  # what no noise hides
+
+    monkeypatch.setattr(ResidualBoosting, "_start", peeking)
+    pair = FAR, FAR.drop(index=3)
+    assert not replayed(pair, domain_of(5_000), Budget.of("0.3"), 1).holds
+
+
+def test_replay_sees_bounds_that_come_from_the_records():
+    traces = []
+    for table in (FAR, FAR.drop(index=3)):
+        own = domain_of(5_000, high=float(table["price"].max()))
+        subject = Subject("own bounds", lambda own=own: ForestRegressor(own))
+        engine = open_table(table, own, threads=1)
+        traces.append(observe(subject, engine, Budget.of("0.3"), arbitrary_releases(1)))
+    assert not compare(*traces, Budget.of("0.3")).holds
 
 
 def test_a_ledger_is_charged_before_every_fit_and_stops_it(tmp_path):
