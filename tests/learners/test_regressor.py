@@ -1,5 +1,6 @@
 """The forest that predicts a number: what every learner promises, and what only it does."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -31,6 +33,7 @@ from frith.audit.replay import arbitrary_releases, compare, observe
 from frith.audit.subjects import Subject
 from frith.curator import Curator
 from frith.errors import DomainError, FormatError, FrithError
+from frith.forest.report import make_card, make_report
 from frith.growing.builder import single_leaf
 from frith.growing.residual_boosting import Plan, ResidualBoosting
 from frith.kernels import IntervalChoice, ResidualCells, residuals
@@ -454,9 +457,30 @@ def test_an_onnx_model_predicts_the_same_numbers(forest):
     assert (said == 8).any()
 
 
-def test_papers_say_that_they_are_not_offered(forest):
-    from frith.forest.report import make_card, make_report
+def test_model_cards_say_that_they_are_not_offered(forest):
+    with pytest.raises(FrithError, match="model cards: not offered"):
+        make_card(forest)
 
-    for make in (make_card, make_report):
-        with pytest.raises(FrithError, match="not offered"):
-            make(forest)
+
+def test_a_report_has_effects_and_no_rules(forest):
+    page = make_report(forest)
+    for words in ("What it promises", "Where the budget went", "price, in its own unit", "0 to 8"):
+        assert words in page
+    assert "odds" not in page
+    assert "The clearest first" not in page
+
+
+def test_a_report_on_ones_own_records_tells_how_far_off_it_is(forest):
+    table = table_of(500, seed=8)
+    truth, said = table["price"], forest.predict(table)
+    page = make_report(forest, table)
+    assert "as private as the records" in page
+    r2, error = (
+        float(re.search(rf"{name} (-?[\d.]+\d)", page)[1]) for name in ("R2 is", "absolute error")
+    )
+    assert r2 == pytest.approx(r2_score(truth, said), abs=0.005)
+    assert error == pytest.approx(np.abs(truth - said).mean(), abs=0.01)
+    table.loc[:9, "price"] = np.nan
+    assert "10 records without a target were left out" in make_report(forest, table)
+    for none in (table.assign(price=np.nan), table.assign(price=3.0)):
+        assert "no targets that differ" in make_report(forest, none)

@@ -227,14 +227,10 @@ class _Look:
 def _head(effects: EffectSums, columns: int) -> Picture:
     """What is drawn, and the legend."""
     width = max(1, columns) * _WIDTH - 2 * _MARGIN
-    label = printable(effects.forest.domain.label.name)
-    unit = f"the log-odds of {label} = {_name(effects.labels[0])}"
-    unit = unit if len(effects.labels) == 1 else f"the score of each {label}"
-    unit = f"{label}, in its own unit" if effects.forest.domain.has_target else unit
     noise = (
         " Bands: one standard error of the noise." if np.any(effects.forest.variance > 0) else ""
     )
-    words = f"What the trees add to {unit}: the model's opinion, no counts.{noise}"
+    words = f"What the trees add to {effects.unit}: the model's opinion, no counts.{noise}"
     marks: list[Mark] = [Text(_MARGIN, 26, clip("Effects", width, 14, True), 14, True)]
     y = 26.0
     for line in _wrapped(words, width, 10):
