@@ -148,6 +148,8 @@ def _cell_of_grid(x, attribute):
 
 def label_of(cell, label):
     """The label's code, or None where the record is not counted."""
+    if not hasattr(label, "values") and math.isnan(number_of(cell)):
+        return None
     code = code_of(cell, label, outside=-1, missing=-1)
     return None if code < 0 else code
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from frith.learners import (
         C45Classifier,
         ForestClassifier,
+        ForestRegressor,
         GiniForestClassifier,
         ID3Classifier,
         InfoGainForestClassifier,
@@ -43,6 +44,7 @@ _HOMES = {
     "Domain": "frith.domain",
     "Forest": "frith.forest.forest",
     "ForestClassifier": "frith.learners",
+    "ForestRegressor": "frith.learners",
     "FrithError": "frith.errors",
     "GiniForestClassifier": "frith.learners",
     "Guarantee": "frith.privacy",
@@ -72,6 +74,7 @@ __all__ = [
     "Domain",
     "Forest",
     "ForestClassifier",
+    "ForestRegressor",
     "FrithError",
     "GiniForestClassifier",
     "Guarantee",

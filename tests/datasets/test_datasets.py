@@ -113,6 +113,20 @@ def test_a_folder_of_ones_own_comes_before_what_packages_carry(own_folder):
     assert len(datasets.load("digits")[0]) == 3
 
 
+def test_a_table_with_a_number_to_predict_has_its_bounds(own_folder):
+    path, _ = own_folder
+    facts = json.loads((path / "mine.json").read_text())
+    facts |= {"task": "regression", "label": "size", "target": {"min": 0, "max": 10}}
+    facts["columns"] = [c for c in facts["columns"] if c["name"] != "size"]
+    del facts["classes"]
+    (path / "mine.json").write_text(json.dumps(facts))
+    _, y, domain = datasets.load("mine")
+    assert domain.label == Numeric("size", 0, 10)
+    assert len(y) == 3
+    assert "mine" not in datasets.names()
+    assert folder.names("target") == ["mine"]
+
+
 def test_names_are_those_that_can_be_loaded(own_folder):
     path, _ = own_folder
     for name, text in {
@@ -148,7 +162,7 @@ def test_a_table_of_a_package_that_is_not_installed_says_which(no_folder, monkey
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"task": "regression"}, "'mine' is a regression table"),
+        ({"task": "regression"}, "mine.json has no entry 'target'"),
         ({"label": None}, "mine.json has no entry 'label'"),
         ({"classes": None}, "mine.json has no entry 'classes'"),
         ({"rows": None}, "mine.json has no entry 'rows'"),

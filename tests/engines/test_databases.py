@@ -3,7 +3,7 @@
 import re
 import threading
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from frith import (
     Categorical,
     Date,
     Domain,
+    ForestRegressor,
     Ledger,
     Numeric,
     RandomDecisionForestClassifier,
@@ -106,6 +107,22 @@ def test_every_learner_gives_the_same_exact_forest(store, make, domain):
     there = clone(model).fit(open_table(store.save(table), domain)).forest_
     assert here.trees == there.trees
     assert np.array_equal(here.values, there.values)
+
+
+@pytest.mark.parametrize("domain", [small_domain(), person_domain()], ids=["records", "persons"])
+def test_a_number_to_predict_gives_the_same_exact_forest(store, domain):
+    """Missing targets, targets outside the bounds, and numbers that a database calls NaN."""
+    domain = replace(domain, label=Numeric("weight", 0, 12))
+    table = awkward_table()
+    weight = table["size"].fillna(3) + (table["color"] == "red")
+    weight[::7], weight[::9], weight[::23] = np.nan, 1e9, -4.0
+    table["weight"] = weight
+    model = ForestRegressor(domain, epsilon="inf")
+    here = clone(model).fit(table[["color", "round", "size", "who", "weight"]]).forest_
+    there = clone(model).fit(open_table(store.save(table), domain)).forest_
+    assert here.trees == there.trees
+    assert np.array_equal(here.values, there.values)
+    assert here.trees.n_trees > 1
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from frith import C45Classifier, Ledger, open_table
+from frith import C45Classifier, ForestRegressor, Ledger, open_table
 from frith.curator import Curator
 from frith.domain import Categorical, Date, Domain, Numeric, Ordered
 from frith.engines import MemoryEngine
@@ -499,6 +500,18 @@ def test_every_learner_grows_the_forest_that_it_grows_in_memory(spark, name, mon
     assert forest.trees == expected.trees
     assert np.array_equal(forest.values, expected.values)
     assert forest.guarantee.assumptions[0] == engine.assumptions[0]
+
+
+def test_a_number_is_predicted_as_in_memory(spark, monkeypatch):
+    monkeypatch.setattr("frith.growing.residual_boosting.LIMIT_STEPS", 2)
+    table = small_table(120).assign(weight=lambda t: t["size"] + (t["color"] == "red"))
+    table.loc[::7, "weight"], table.loc[::9, "weight"] = np.nan, 1e9
+    domain = replace(small_domain(records=120), label=Numeric("weight", 0, 12))
+    engine = open_table(spark.createDataFrame(table).repartition(2), domain)
+    forest = ForestRegressor(epsilon="inf").fit(engine).forest_
+    expected = ForestRegressor(epsilon="inf").fit(open_table(table, domain)).forest_
+    assert forest.trees == expected.trees
+    assert np.array_equal(forest.values, expected.values)
 
 
 def test_a_level_of_c45_is_one_job_and_its_noise_is_drawn_once_centrally(spark, monkeypatch):

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frith import Budget, Forest, Ledger, open_table
+from frith import Budget, Forest, Ledger, Numeric, open_table
 from frith.curator import Curator
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
 from frith.forest.trees import Trees
@@ -23,6 +23,7 @@ from frith.kernels import (
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
+    IntervalChoice,
     LabelChoice,
     LeafCounts,
     NamedSplits,
@@ -31,12 +32,16 @@ from frith.kernels import (
     NodeSplits,
     Partitions,
     RecordCount,
+    ResidualCells,
+    ResidualChoice,
+    ResidualSums,
     SignsChoice,
     SplitCounts,
     SplitTables,
     StepChoice,
     StrengthChoice,
     StrengthCounts,
+    TargetCounts,
 )
 from frith.kernels.criteria import EntropyMass, GiniMass
 from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
@@ -51,6 +56,8 @@ DOMAIN = small_domain()
 LAYOUT = Layout(DOMAIN, mixed_cuts(DOMAIN))
 SPLITS = BinarySplits(LAYOUT)
 COLUMN = ScoreColumn(ask_once(DOMAIN, BinarySplit()), np.zeros(1, dtype=np.int32))
+NUMBER = dataclasses.replace(DOMAIN, label=Numeric("weight", 0, 1))
+NUMBERS = Layout(NUMBER, mixed_cuts(NUMBER))
 VECTORS = ScoreColumn(ask_once(DOMAIN, BinarySplit()), np.zeros((1, 2), dtype=np.int32))
 
 
@@ -67,6 +74,7 @@ def one_of_each():
     leaves = LeafCounts(trees, DOMAIN)
     whole = SplitCounts(trees, LAYOUT, np.zeros(1), np.ones((1, 3)))
     strengths = StrengthCounts(VECTORS, VECTORS, np.array([0, 10]), DOMAIN)
+    targets, residuals = TargetCounts(NUMBER), ResidualSums(NUMBERS, COLUMN, 9)
     return [
         RecordCount(), leaves, level, correct, ConfusionCounts(forest), gradients,
         CellSums(trees, COLUMN, DOMAIN), vectors, LabelCells(trees, VECTORS, DOMAIN),
@@ -76,6 +84,8 @@ def one_of_each():
         SignsChoice(vectors, SPLITS), StepChoice(gradients, SPLITS),
         NamedSplits(whole, SPLITS, np.array([1])), Partitions(whole, SPLITS),
         strengths, StrengthChoice(strengths),
+        targets, residuals, ResidualCells(trees, COLUMN, NUMBER, 9),
+        IntervalChoice(targets), ResidualChoice(residuals, BinarySplits(NUMBERS)),
     ]  # fmt: skip
 
 
@@ -91,16 +101,63 @@ def ask(curator, question, share=Fraction(1, 2)):
     return curator.noisy_counts(question, share, "it")
 
 
-def curator(tmp_path=None, epsilon=1):
+def domain_of(question):
+    """That of a question about classes, or about numbers."""
+    domain = getattr(getattr(question, "kernel", question), "domain", DOMAIN)
+    return NUMBER if domain is NUMBER else DOMAIN
+
+
+def curator(tmp_path=None, epsilon=1, domain=DOMAIN):
     ledger = tmp_path and Ledger.create(tmp_path / "budget.db", epsilon=epsilon)
-    return Curator(open_table(small_table(), DOMAIN), Budget.of(epsilon), ledger=ledger), ledger
+    table = open_table(small_table().assign(weight=0.5), domain)
+    return Curator(table, Budget.of(epsilon), ledger=ledger), ledger
 
 
 def test_every_type_of_the_closed_set_is_answered():
     questions = one_of_each()
     assert {type(q) for q in questions} == {*KERNELS, *VIEWS, *CHOICES}
     for question in questions:
-        ask(curator()[0], question)
+        ask(curator(domain=domain_of(question))[0], question)
+
+
+@pytest.mark.parametrize("question", one_of_each(), ids=lambda q: type(q).__name__)
+def test_a_question_about_the_other_kind_of_label_is_refused(question, tmp_path):
+    """A class is no number, and counts of classes have no place for the cells of a number."""
+    if isinstance(question, RecordCount):
+        return
+    other = NUMBER if domain_of(question) is DOMAIN else DOMAIN
+    made, ledger = curator(tmp_path, domain=other)
+    with pytest.raises(QuestionError, match="another domain"):
+        ask(made, question)
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_counts_of_labels_cannot_be_made_for_a_number(tmp_path):
+    made, ledger = curator(tmp_path, domain=NUMBER)
+    level, _ = Grower(NUMBER, 1, 4).level([0])
+    for question in (
+        LeafCounts(single_leaf(), NUMBER),
+        level,
+        SplitTables(level),
+        NodeCounts(level),
+    ):
+        with pytest.raises(DomainError, match="'weight' is a number"):
+            ask(made, question)
+    for make in (
+        lambda: GradientSums(NUMBERS, COLUMN, 0, 9),
+        lambda: CellSums(single_leaf(), COLUMN, NUMBER),
+        lambda: LabelGradients(NUMBERS, VECTORS),
+    ):
+        with pytest.raises(DomainError, match="'weight' is a number"):
+            make()
+    for make in (
+        lambda: TargetCounts(DOMAIN),
+        lambda: ResidualSums(LAYOUT, COLUMN, 9),
+        lambda: ResidualCells(single_leaf(), COLUMN, DOMAIN, 9),
+    ):
+        with pytest.raises(DomainError, match="'good' has declared values"):
+            make()
+    assert (made.remaining_share, ledger.spent) == (1, 0)
 
 
 @pytest.mark.parametrize("question", one_of_each(), ids=lambda q: type(q).__name__)
@@ -228,12 +285,14 @@ def test_a_share_is_a_positive_fraction(share):
 
 
 def test_a_question_outside_the_window_is_refused_and_nothing_is_charged(tmp_path):
-    made, ledger = curator(tmp_path)
-    for question in one_of_each():
-        if not isinstance(question, SignsChoice):  # which has words of its own
-            with pytest.raises(OutsideWindow, match="nothing was charged"):
-                ask(made, question, Fraction(1, 10**13))
-    assert (made.remaining_share, ledger.spent) == (1, 0)
+    for domain in (DOMAIN, NUMBER):
+        (tmp_path / domain.label.name).mkdir()
+        made, ledger = curator(tmp_path / domain.label.name, domain=domain)
+        for question in one_of_each():
+            if domain_of(question) is domain and not isinstance(question, SignsChoice):
+                with pytest.raises(OutsideWindow, match="nothing was charged"):
+                    ask(made, question, Fraction(1, 10**13))  # signs have words of their own
+        assert (made.remaining_share, ledger.spent) == (1, 0)
 
 
 # -- structures ------------------------------------------------------------------------------------
@@ -320,6 +379,7 @@ def test_a_choice_by_the_sums_of_another_kernel_is_refused_before_it_is_charged(
         StepChoice(vectors, SPLITS),
         SignsChoice(gradients, SPLITS),
         LabelChoice(lone),
+        ResidualChoice(gradients, SPLITS),
     ):
         with pytest.raises(QuestionError, match="is no question about"):
             ask(made, question)

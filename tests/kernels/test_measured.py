@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain
+from frith import Categorical, Domain, Numeric
 from frith.domain.encoding import Batch
 from frith.errors import QuestionError
 from frith.growing.builder import single_leaf
@@ -22,6 +22,7 @@ from frith.kernels import (
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
+    IntervalChoice,
     LabelChoice,
     LeafCounts,
     NamedSplits,
@@ -30,12 +31,16 @@ from frith.kernels import (
     NodeSplits,
     Partitions,
     RecordCount,
+    ResidualCells,
+    ResidualChoice,
+    ResidualSums,
     SignsChoice,
     SplitCounts,
     SplitTables,
     StepChoice,
     StrengthChoice,
     StrengthCounts,
+    TargetCounts,
     add_batch,
     measuring,
 )
@@ -50,6 +55,7 @@ from tests.strategies import domains, examples, forest_over, lone, trees
 
 TYPES = (*KERNELS, *VIEWS, *CHOICES)
 TWO = (GradientSums, CellSums, StepChoice)
+NUMBER = (TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice)
 
 
 @st.composite
@@ -57,8 +63,11 @@ def questions(draw, kind):
     """A question of a type, with everything in it drawn: trees, nodes, cuts, scores, weights."""
     domain = draw(domains(most=3))
     count = 2 if kind in TWO else draw(st.integers(1, 4))
-    labels = Categorical(domain.label.name, tuple("abcd"[:count]))
-    domain = replace(domain, label=labels, person=None)
+    label = Categorical(domain.label.name, tuple("abcd"[:count]))
+    if kind in NUMBER:
+        cells = draw(st.sampled_from([2, 3, 1_024, 65_535]))
+        label = Numeric(domain.label.name, -1, 7, cells=cells)
+    domain = replace(domain, label=label, person=None)
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     cuts = draw(st.sampled_from([mixed_cuts(domain), equal_width_cuts(domain, 3)]))
     return domain, make(kind, domain, Layout(domain, cuts), draw(trees(domain)), rng), rng
@@ -103,9 +112,13 @@ def make(kind, domain, layout, several, rng):
             by = [GiniMass(), EntropyMass(int(rng.integers(2, 40))), MaxMass()][rng.integers(3)]
             return NodeSplits(level, places, allowed, by)
         return level if kind is SplitCounts else kind(level)
-    n_scores = () if kind in TWO else (domain.n_labels,)
+    if kind in (TargetCounts, IntervalChoice):
+        counts = TargetCounts(domain)
+        return counts if kind is TargetCounts else IntervalChoice(counts)
+    n_scores = () if kind in TWO + NUMBER else (domain.n_labels,)
     values = rng.integers(-(2**20), 2**20, (len(one.leaves), *n_scores))
     column = ScoreColumn(one, values)
+    width = int(rng.choice([1, 7, 1_000, 2**18, 2**24]))
     reach, clip = int(rng.integers(0, 2**20)), int(rng.integers(1, UNIT + 1))
     made = {
         GradientSums: lambda: GradientSums(layout, column, reach, clip),
@@ -117,6 +130,10 @@ def make(kind, domain, layout, several, rng):
         SignsChoice: lambda: SignsChoice(LabelGradients(layout, column), BinarySplits(layout)),
         StrengthCounts: lambda: StrengthCounts(
             column, ScoreColumn(one, values[::-1], column), rng.integers(-9, 20, 3), domain),
+        ResidualSums: lambda: ResidualSums(layout, column, width),
+        ResidualCells: lambda: ResidualCells(one, column, domain, width),
+        ResidualChoice: lambda: ResidualChoice(
+            ResidualSums(layout, column, width), BinarySplits(layout)),
         StrengthChoice: lambda: StrengthChoice(
             make(StrengthCounts, domain, layout, several, rng)),
     }  # fmt: skip
@@ -128,7 +145,7 @@ def records_of(domain, count, rng):
     sizes = [a.size for a in domain.attributes]
     for _ in range(count):
         codes = np.array([[rng.integers(s) for s in sizes]], dtype=domain.code_type)
-        yield Batch(codes, rng.integers(0, domain.n_labels, 1).astype(domain.label_type))
+        yield Batch(codes, rng.integers(0, domain.label.size, 1).astype(domain.label_type))
 
 
 def sums_of(kernel, batches):

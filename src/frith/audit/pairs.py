@@ -152,7 +152,7 @@ def worst_pairs(pair: Pair, kernels: Sequence[Kernel], rng: np.random.Generator)
     """The pair's table with, for each kernel that was asked, the record that moves it the most."""
     domain = pair.domain
     codes = np.column_stack([rng.integers(0, a.size, 64) for a in domain.attributes])
-    labels = rng.integers(0, domain.n_labels, 64)
+    labels = rng.integers(0, domain.label.size, 64)
     tried: set[bytes] = set()
     for kernel in kernels:
         changes = [_change(kernel, codes[i : i + 1], labels[i : i + 1], domain) for i in range(64)]
@@ -179,7 +179,7 @@ def decoded(domain: Domain, codes: np.ndarray, labels: np.ndarray) -> pd.DataFra
     columns: dict[str, list[object]] = {}
     for a, attribute in enumerate(domain.attributes):
         columns[attribute.name] = [_value(attribute, int(c)) for c in codes[:, a]]
-    columns[domain.label.name] = [domain.label.values[int(c)] for c in labels]
+    columns[domain.label.name] = [_value(domain.label, int(c)) for c in labels]
     return pd.DataFrame(columns)
 
 

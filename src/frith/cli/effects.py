@@ -64,11 +64,7 @@ def _print(found: Effects, frame: Any, pairs: bool) -> None:
 
     from frith.domain import spelling
 
-    label = found.forest.domain.label.name
-    unit = f"the log-odds of {label} = {spelling(found.labels[0])}"
-    say(
-        f"what attributes add to {unit if len(found.labels) == 1 else f'the score of each {label}'}"
-    )
+    say(f"what attributes add to {found.unit}")
     if not len(frame):
         say("no pair adds anything" if pairs else "no tree asks for any attribute", "dim")
     names = ["first", "first_value", "second", "second_value"] if pairs else ["attribute", "value"]

@@ -93,16 +93,29 @@ class _Predictions:
         import pyarrow as pa
 
         from frith.domain import class_array, spelling
+        from frith.forest.kinds import refuse_number
 
-        codes, labels = self.forest.encode(records), self.forest.domain.label.values
+        codes, domain = self.forest.encode(records), self.forest.domain
+        if domain.has_target:
+            if self.proba:
+                refuse_number(domain, "probabilities of labels")
+            columns = {"prediction": pa.array(self.forest.numbers_of_codes(codes))}
+            return pa.table(columns | self._added(records))
+        labels = domain.label_values
         columns = {"prediction": pa.array(class_array(labels)[self.forest.labels_of_codes(codes)])}
         if self.proba:
             chances = self.forest.proba_of_codes(codes)
             columns |= {f"P({spelling(v)})": pa.array(chances[:, j]) for j, v in enumerate(labels)}
-        if self.explain:
-            added = self.forest.explain(records)
-            columns |= {f"adds {_joined(name)}": pa.array(added[name].to_numpy()) for name in added}
-        return pa.table(columns)
+        return pa.table(columns | self._added(records))
+
+    def _added(self, records: Any) -> dict[str, pa.Array]:
+        """What each attribute adds, if that is asked for."""
+        import pyarrow as pa
+
+        if not self.explain:
+            return {}
+        added = self.forest.explain(records)
+        return {f"adds {_joined(name)}": pa.array(added[name].to_numpy()) for name in added}
 
 
 def _joined(name: Any) -> str:

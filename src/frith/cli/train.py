@@ -49,6 +49,8 @@ def train(
 ) -> None:
     """Train a private forest within a budget, and write it to a file.
 
+    If the domain's label is a number, the forest predicts that number.
+
     What is printed and written is covered by the guarantee, so it may be shown to anyone (with
     `--epsilon inf` or `--set as_published=true` there is none). Only on a terminal, it also tells
     the holder of the records what looks wrong with the domain; no file or pipe gets that. Exits with
@@ -59,12 +61,14 @@ def train(
     inputs = [domain, *([] if ledger is None else [ledger])]
     check_output(output, *inputs, *([] if "://" in table else [Path(table)]))
     check_new(output, force, PAID)
+    public = Domain.load(domain)
     wanted = {
-        "domain": Domain.load(domain), "epsilon": epsilon, "delta": delta, "n_trees": trees,
+        "domain": public, "epsilon": epsilon, "delta": delta, "n_trees": trees,
         "max_depth": max_depth, "random_state": seed, "ledger": ledger,
     }  # fmt: skip
     options = {k: v for k, v in wanted.items() if v is not None}
-    model = _make_model(learner, options | dict(map(read_setting, set_ or ())))
+    options |= dict(map(read_setting, set_ or ()))
+    model = _make_model(learner, public.has_target, options)
     _fit(model, table)
     model.forest_.save(output)
     _warn(model)
@@ -74,10 +78,12 @@ def train(
         show_model(model, output)
 
 
-def _make_model(learner: Learner, options: dict[str, Any]) -> Any:
-    from frith.learners import BY_NAME
+def _make_model(learner: Learner, has_target: bool, options: dict[str, Any]) -> Any:
+    """The learner by its name; the forest is a regressor if the domain's label is a number."""
+    from frith.learners import BY_NAME, ForestRegressor
 
-    kind = BY_NAME[learner]
+    is_regressor = has_target and learner is Learner.FOREST
+    kind = ForestRegressor if is_regressor else BY_NAME[learner]
     offered = kind().get_params()
     for name in options:
         if name not in offered:

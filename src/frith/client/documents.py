@@ -390,7 +390,7 @@ class TableInfo(Document):
         batches = f", batches {', '.join(self.batch_names)}" if self.batches else ""
         return (
             f"{self.name}: {title}{len(self.domain.names)} attributes, label {label.name!r} of "
-            f"{len(label.values)} values, version {self.version}{batches}"
+            f"{label.size} values, version {self.version}{batches}"
         )
 
 

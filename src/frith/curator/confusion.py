@@ -47,7 +47,7 @@ def private_score(curator: Curator, forest: Forest) -> Score:
     guarantee = curator.guarantee
     if not forest.guarantee.holds:
         guarantee = guarantee.assuming(PUBLIC_FOREST)
-    return Score(forest.domain.label.values, release.values, release.variance, guarantee)
+    return Score(forest.domain.label_values, release.values, release.variance, guarantee)
 
 
 @dataclass(frozen=True, eq=False)

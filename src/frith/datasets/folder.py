@@ -21,10 +21,10 @@ def places() -> list[Path]:
     return [Path(__file__).resolve().parents[4] / "shared" / "data"]
 
 
-def names() -> list[str]:
-    """The classification tables of the folder."""
+def names(entry: str = "classes") -> list[str]:
+    """The tables of the folder whose description has an entry: classes, or a target that is a number."""
     found = [p for place in places() if place.is_dir() for p in place.glob("*.parquet")]
-    return sorted(p.stem for p in found if _describes_classes(p.with_suffix(".json")))
+    return sorted(p.stem for p in found if _describes(p.with_suffix(".json"), entry))
 
 
 def find(name: str) -> Path | None:
@@ -34,10 +34,8 @@ def find(name: str) -> Path | None:
 
 def read(path: Path) -> tuple[pd.DataFrame, Domain]:
     facts = _facts(path.with_suffix(".json"))
-    if facts.get("task", "classification") != "classification":
-        raise ValueError(f"{path.stem!r} is a {facts['task']} table; frith classifies")
     try:
-        label = Categorical(facts["label"], tuple(facts["classes"]))
+        label = _label(facts)
         attributes = tuple(_attribute(column) for column in facts["columns"])
         domain = Domain(attributes, label, records=facts["rows"])
     except KeyError as error:
@@ -59,9 +57,16 @@ def _attribute(column: dict[str, Any]) -> Attribute:
     return Categorical(column["name"], tuple(values))
 
 
-def _describes_classes(path: Path) -> bool:
+def _label(facts: dict[str, Any]) -> Attribute:
+    if facts.get("task", "classification") == "classification":
+        return Categorical(facts["label"], tuple(facts["classes"]))
+    target = facts["target"]
+    return Numeric(facts["label"], target["min"], target["max"])
+
+
+def _describes(path: Path, entry: str) -> bool:
     try:
-        return "classes" in _facts(path)
+        return entry in _facts(path)
     except (OSError, ValueError):
         return False
 

@@ -144,7 +144,8 @@ class Report:
 
 def empty_report(domain: Domain) -> Report:
     findings = [_finding(a) for a in domain.attributes]
-    findings.append(Finding(domain.label.name, "label", _NOT_COUNTED, _NOT_COUNTED))
+    treated = _finding(domain.label).treated if domain.has_target else _NOT_COUNTED
+    findings.append(Finding(domain.label.name, "label", treated, _NOT_COUNTED))
     if domain.person is not None:
         findings.append(Finding(domain.person.column, "person", _NOT_COUNTED, _NOT_COUNTED))
     return Report(domain, findings)
@@ -256,7 +257,8 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
         yield f"over {OFTEN:.0%} of {name!r} lie outside what is declared: {finding.treated}"
     if finding.missing > OFTEN * rows and not finding.missing_is_declared:
         yield f"over {OFTEN:.0%} of {name!r} are missing: {finding.missing_treated}"
-    if finding.role == "label" and attribute.size > MANY:
+    is_class = finding.role == "label" and isinstance(attribute, Categorical)
+    if is_class and attribute.size > MANY:
         yield f"{name!r} has over {MANY} labels, each a class of its own; is it a number to predict?"
     elif isinstance(attribute, Categorical) and rows >= SMALL and attribute.size > rows / 2:
         yield (

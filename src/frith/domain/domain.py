@@ -107,9 +107,10 @@ def _is_narrow(encoding: object) -> bool:
 class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
-    `records` is a public constant: declare it only when the size of the table is no secret, and do
-    not update it from the table. `learned` marks a domain drafted from the records themselves. `csv`
-    says how CSV files are written.
+    The kind of the label is the task: declared values are classes, a number between public bounds
+    is predicted by a regressor. `records` is a public constant: declare it only when the size of
+    the table is no secret, and do not update it from the table. `learned` marks a domain drafted
+    from the records themselves. `csv` says how CSV files are written.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -117,7 +118,7 @@ class Domain:
     """
 
     attributes: tuple[Attribute, ...]
-    label: Categorical
+    label: Attribute
     records: int | None = None
     person: Person | None = None
     learned: bool = field(default=False)
@@ -128,11 +129,11 @@ class Domain:
         if not self.attributes:
             raise DomainError("a domain needs at least one attribute")
         for attribute in self.attributes:
-            if type(attribute) not in KINDS:
+            if type(attribute) not in KINDS:  # another may count other codes
                 known = ", ".join(kind.__name__ for kind in KINDS)
                 raise DomainError(f"an attribute is one of {known}, not {attribute!r}")
-        if type(self.label) is not Categorical:
-            raise DomainError(f"the label is Categorical, not {self.label!r}")
+        if type(self.label) not in (Categorical, Numeric):
+            raise DomainError(f"the label is Categorical or Numeric, not {self.label!r}")
         if not isinstance(self.person, Person | None):
             raise DomainError(f"the person is a Person, not {self.person!r}")
         if not isinstance(self.csv, Csv | None):
@@ -143,11 +144,7 @@ class Domain:
                 raise DomainError(f"attribute {name!r} is declared twice")
         if self.label.name in names:
             raise DomainError(f"attribute {self.label.name!r} is also the label; declare it once")
-        if self.label.other is not None or self.label.missing is not None:
-            raise DomainError(
-                f"label {self.label.name!r}: a record whose label is unknown is not counted, so a "
-                "label has no 'other' and no 'missing'"
-            )
+        _check_label(self.label)
         if self.person is not None and self.person.column in (*names, self.label.name):
             raise DomainError(
                 f"attribute {self.person.column!r} is also the person; declare it once"
@@ -162,8 +159,38 @@ class Domain:
         return tuple(a.name for a in self.attributes)
 
     @property
+    def has_target(self) -> bool:
+        """Whether the label is a number to predict, and not a class."""
+        return isinstance(self.label, Numeric)
+
+    @property
+    def label_values(self) -> tuple[Value, ...]:
+        """The values of a label that has some; a number has bounds instead."""
+        if isinstance(self.label, Numeric):
+            raise DomainError(
+                f"label {self.label.name!r} is a number between {self.label.low:g} and "
+                f"{self.label.high:g}, and what was asked needs a label with declared values"
+            )
+        return self.label.values
+
+    @property
     def n_labels(self) -> int:
-        return self.label.size
+        return len(self.label_values)
+
+    @property
+    def target(self) -> Numeric:
+        """The label, if it is a number to predict."""
+        if isinstance(self.label, Categorical):
+            raise DomainError(
+                f"label {self.label.name!r} has declared values, and what was asked needs a number "
+                "with public bounds, low and high"
+            )
+        return self.label
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers a forest holds at each node: one for every label, or one for a number."""
+        return 1 if self.has_target else self.n_labels
 
     @functools.cached_property
     def code_type(self) -> np.dtype[Any]:
@@ -172,7 +199,7 @@ class Domain:
 
     @functools.cached_property
     def label_type(self) -> np.dtype[Any]:
-        return np.min_scalar_type(self.n_labels - 1)
+        return np.min_scalar_type(self.label.size - 1)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -252,7 +279,7 @@ class Domain:
             person = data.get("person")
             return cls(
                 tuple(_attribute(a) for a in data["attributes"]),
-                _part(Categorical, data["label"], "the label"),
+                _label(data["label"]),
                 data.get("records"),
                 None if person is None else _part(Person, person, "the person"),
                 data.get("learned", False),
@@ -294,6 +321,32 @@ def _attribute(data: Any) -> Attribute:
     if not data.get("ordered", False):
         return _part(Categorical, data, "attribute")
     return _part(Ordered, {k: v for k, v in data.items() if k != "ordered"}, "attribute")
+
+
+def _label(data: Any) -> Attribute:
+    has_bounds = isinstance(data, Mapping) and "low" in data and "values" not in data
+    kind = Numeric if has_bounds else Categorical
+    label: Attribute = _part(kind, data, "the label")
+    return label
+
+
+def _check_label(label: Attribute) -> None:
+    if isinstance(label, Categorical):
+        if label.other is not None or label.missing is not None:
+            raise DomainError(
+                f"label {label.name!r}: a record whose label is unknown is not counted, so a "
+                "label has no 'other' and no 'missing'"
+            )
+        return
+    if label.missing:
+        raise DomainError(
+            f"label {label.name!r}: a record whose label is missing is not counted; leave 'missing' out"
+        )
+    if label.scale != "linear":
+        raise DomainError(
+            f"label {label.name!r}: a number to predict has a linear scale; to predict its "
+            "logarithm, declare bounds of the logarithm and take it before training"
+        )
 
 
 def _part(kind: type[Any], data: Any, what: str) -> Any:

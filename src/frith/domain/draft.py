@@ -66,6 +66,12 @@ FREQUENT = 0.01
 SMALL = 20
 """Of fewer records, a column without repeats is no sign of an identifier."""
 
+MANY_LABELS = 50
+"""A label of more different numbers is drafted as a number to predict."""
+
+TARGET_CELLS = 2**15
+"""The grid of a number to predict."""
+
 _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]I[dD]$").search
 
 _is_other_date = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T].*)?").fullmatch
@@ -163,11 +169,20 @@ def draft_domain(
         raise DataError(f"no column is left to draft an attribute from; {reasons}")
     domain = Domain(
         tuple(attributes),
-        Categorical(label, draft_values(columns(label), label)),
+        _draft_label(columns(label), label),
         person=None if person is None else Person(person, 1),
         learned=True,
     )
     return Draft(domain, left_out, hints)
+
+
+def _draft_label(column: pa.ChunkedArray, name: str) -> Attribute:
+    """Values; or, of a column of more than `MANY_LABELS` numbers, bounds."""
+    if _is_number(column.type):
+        numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.chunks)])
+        if len(np.unique(numbers[np.isfinite(numbers)])) > MANY_LABELS:
+            return draft_target(numbers, name)
+    return Categorical(name, draft_values(column, name))
 
 
 def learn_domain(
@@ -365,6 +380,13 @@ def _draft_ordered(column: _Column) -> Attribute:
     if not 2 <= len(values) == len({*values} - {None}):
         return Categorical(column.name, draft_values(column.cells, column.name))
     return Ordered(column.name, values, missing=column.cells.null_count > 0)
+
+
+def draft_target(numbers: NDArray[np.float64], name: str) -> Numeric:
+    """A number to predict, with bounds around all finite ones and a fine grid."""
+    finite = numbers[np.isfinite(numbers)]
+    low, high = _rounded(*_bounds(finite)) if len(finite) else (0.0, 1.0)
+    return Numeric(name, low, high, cells=TARGET_CELLS)
 
 
 def _without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -122,9 +122,14 @@ def encode_column(
         seen, written = seen + len(chunk), written + len(codes)
 
 
-def encode_label(column: pa.ChunkedArray, label: Categorical) -> NDArray[np.int32]:
-    """Label codes, and -1 where the label is missing or unknown."""
-    parts = [_categorical_codes(chunk, label, -1, -1) for chunk in column.chunks]
+def encode_label(column: pa.ChunkedArray, label: Attribute) -> NDArray[np.int32]:
+    """Label codes, and -1 where the label is missing or unknown, or no number if it should be one."""
+    parts = [
+        _categorical_codes(chunk, label, -1, -1)
+        if isinstance(label, Categorical)
+        else _target_codes(chunk, label)
+        for chunk in column.chunks
+    ]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
 
@@ -250,6 +255,14 @@ def _numeric_codes(chunk: pa.Array, attribute: Numeric) -> NDArray[np.uint16]:
     numbers = numbers_of(chunk, attribute)
     codes = np.empty(len(numbers), dtype=np.uint16)
     _place_on_grid(numbers, attribute.edges, attribute.missing_code, codes)
+    return codes
+
+
+def _target_codes(chunk: pa.Array, target: Numeric) -> NDArray[np.int32]:
+    """Cells of the target's grid, -1 where there is no number; beyond the bounds it is clamped."""
+    numbers = _numbers(chunk, target.name)
+    codes = np.empty(len(numbers), dtype=np.int32)
+    _place_on_grid(numbers, target.edges, -1, codes)
     return codes
 
 

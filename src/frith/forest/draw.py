@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from frith.domain import spelling
 from frith.errors import FormatError
-from frith.forest.kinds import ValueKind
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.nodes import Nodes, percent, plus_minus, printable
 from frith.forest.svg import (
     LINE,
@@ -87,6 +87,7 @@ def picture_of_tree(forest: VotingTrees, tree: int = 0, max_depth: int | None = 
         )
     if max_depth is not None and max_depth < 0:
         raise ValueError(f"max_depth is {max_depth}; it is the number of questions, at least 0")
+    refuse_number(forest.domain, "pictures of trees")
     nodes, paint = Nodes(forest), _Palette(forest)
     spots = _spots(nodes, int(forest.trees.roots[tree]), max_depth, _MOST_BOXES)
     down, width, height = _place(spots, nodes)
@@ -106,6 +107,7 @@ def picture_of_tree(forest: VotingTrees, tree: int = 0, max_depth: int | None = 
 
 
 def picture_of_forest(forest: VotingTrees) -> Picture:
+    refuse_number(forest.domain, "pictures of trees")
     nodes, paint, trees = Nodes(forest), _Palette(forest), forest.trees
     shown = min(trees.n_trees, _MOST_TREES)
     columns = min(shown, math.ceil(math.sqrt(1.6 * shown)), 8)
@@ -247,7 +249,7 @@ class _Palette:
     """A color for each label; where there are too many, for the most common ones."""
 
     def __init__(self, forest: VotingTrees):
-        self.labels = forest.domain.label.values
+        self.labels = forest.domain.label_values
         common = np.argsort(-forest.label_weights, kind="stable")[: len(COLORS)]
         self.color = dict(zip(np.sort(common).tolist(), COLORS, strict=False))
 
@@ -269,7 +271,7 @@ class _Palette:
 def _lines(node: int, nodes: Nodes) -> tuple[str, str]:
     """The first and the last line in a node's box."""
     forest = nodes.forest
-    label = printable(spelling(forest.domain.label.values[nodes.label[node]]))
+    label = printable(spelling(forest.domain.label_values[nodes.label[node]]))
     if nodes.kind is ValueKind.SCORES:
         odds, low, high = (float(values[node]) for values in nodes.figures.values())
         share, support = f"{label} × {odds:.2g}", f"noise: {low:.2g} to {high:.2g}"

@@ -58,8 +58,10 @@ def panels_of(
 def legend(effects: EffectSums) -> list[tuple[str, str]]:
     """A color and what it stands for."""
     look = _Look(effects)
+    if effects.forest.domain.has_target:
+        return [(COLORS[0], "more"), (COLORS[1], "less")]
     if len(effects.labels) == 1:
-        first, second = (_name(v) for v in effects.forest.domain.label.values)
+        first, second = (_name(v) for v in effects.forest.domain.label_values)
         return [(COLORS[0], f"towards {second}"), (COLORS[1], f"towards {first}")]
     named = [(color, _name(effects.labels[k])) for k, color in look.colors.items()]
     more = len(effects.labels) - len(named)
@@ -226,13 +228,10 @@ class _Look:
 def _head(effects: EffectSums, columns: int) -> Picture:
     """What is drawn, and the legend."""
     width = max(1, columns) * _WIDTH - 2 * _MARGIN
-    label = printable(effects.forest.domain.label.name)
-    unit = f"the log-odds of {label} = {_name(effects.labels[0])}"
-    unit = unit if len(effects.labels) == 1 else f"the score of each {label}"
     noise = (
         " Bands: one standard error of the noise." if np.any(effects.forest.variance > 0) else ""
     )
-    words = f"What the trees add to {unit}: the model's opinion, no counts.{noise}"
+    words = f"What the trees add to {effects.unit}: the model's opinion, no counts.{noise}"
     marks: list[Mark] = [Text(_MARGIN, 26, clip("Effects", width, 14, True), 14, True)]
     y = 26.0
     for line in _wrapped(words, width, 10):

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from frith._arrays import Floats
-from frith.domain import Attribute, Value
+from frith.domain import Attribute, Value, spelling
+from frith.forest.nodes import printable
 from frith.forest.pieces import Pieces, role_of
 from frith.forest.scores import ScoredTree, Scores
 from frith.forest.voting import VotingTrees
@@ -91,6 +92,16 @@ class EffectSums:
     @property
     def forest(self) -> VotingTrees:
         return self._scores.forest
+
+    @property
+    def unit(self) -> str:
+        """What effects are added to, in words."""
+        label = printable(self.forest.domain.label.name)
+        if self.forest.domain.has_target:
+            return f"{label}, in its own unit"
+        if len(self.labels) > 1:
+            return f"the score of each {label}"
+        return f"the log-odds of {label} = {printable(spelling(self.labels[0]))}"
 
     @functools.cached_property
     def base(self) -> Floats:

@@ -39,8 +39,9 @@ def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
     columns = np.concatenate([whole, parts], axis=1)
     names = [_base_name(forest), *forest.domain.names]
     index = table.index if isinstance(table, pd.DataFrame) else None
-    values, shown = forest.domain.label.values, Scores(forest).labels
+    shown = Scores(forest).labels
     if label is not None:
+        values = forest.domain.label_values
         place = {spelling(value): k for k, value in enumerate(values)}
         if spelling(label) not in place:
             raise ValueError(

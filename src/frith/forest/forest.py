@@ -167,7 +167,8 @@ class Forest(VotingTrees):
         that of an output): text as string, whole numbers and booleans (0 and 1) as int64, other
         numbers as double. A missing value is "" in text, NaN in doubles and -2**63 in integers,
         unless that is a declared value. Its outputs are `label` [N], and `probabilities` [N, K] in
-        domain order; a label that no ONNX number holds is spelled as text.
+        domain order; a label that no ONNX number holds is spelled as text. If the label is a number,
+        the one output is `label` [N], that number as double.
 
         A runtime that computes in double precision gives the labels of `predict` and the
         probabilities of `predict_proba`. It needs memory for records times trees, so large tables

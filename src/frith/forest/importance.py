@@ -61,7 +61,7 @@ def _moves(nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     scores, noise, n_labels = (
         nodes.forest.values,
         nodes.forest.variance,
-        nodes.forest.domain.n_labels,
+        nodes.forest.domain.n_outputs,
     )
     leaves = _leaves_below(nodes)
     children = np.flatnonzero(nodes.parent >= 0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Domain
+from frith.errors import FrithError
 from frith.forest.trees import Trees, sum_up
 
 
@@ -15,7 +16,8 @@ class ValueKind(StrEnum):
     """Whether a forest holds what was counted, or what it adds to the odds.
 
     COUNTS  label counts that were measured, with the variance of their noise
-    SCORES  what each tree adds to the logarithm of every label's odds: the model's opinion
+    SCORES  what each tree adds to the logarithm of every label's odds, or to a number that is
+            predicted: the model's opinion
     """
 
     COUNTS = "counts"
@@ -23,8 +25,17 @@ class ValueKind(StrEnum):
 
 
 def kind_of(vote: str) -> ValueKind:
-    """Trees that multiply add scores up; every other vote reads counts."""
-    return ValueKind.SCORES if vote == "product" else ValueKind.COUNTS
+    """Trees that multiply, or that add up to a number, have scores; every other vote reads counts."""
+    return ValueKind.SCORES if vote in ("product", "sum") else ValueKind.COUNTS
+
+
+def refuse_number(domain: Domain, what: str) -> None:
+    """Raise if a forest predicts a number, for what is made of labels."""
+    if domain.has_target:
+        raise FrithError(
+            f"{what}: not offered for a forest that predicts a number; read it with effects(), "
+            "explain(X) and importances(), or save it as JSON"
+        )
 
 
 def scores_of_leaves(
@@ -33,10 +44,10 @@ def scores_of_leaves(
     """Scores of all nodes, and the variance of their noise: a node has the mean of its leaves.
 
     Every leaf weighs the same, since how many records it has was not measured. What a leaf adds to
-    all labels alike moves no odds, so scores are shifted to add up to 0.
+    all labels alike moves no odds, so scores of labels are shifted to add up to 0.
     """
     ones = np.ones((len(trees.leaves), 1))
     leaves = sum_up(trees, ones, domain)
-    centered = scores - scores.mean(axis=1, keepdims=True)
+    centered = scores if domain.has_target else scores - scores.mean(axis=1, keepdims=True)
     noise = sum_up(trees, variance[:, None], domain)
     return sum_up(trees, centered, domain) / leaves, (noise / leaves**2)[:, 0]

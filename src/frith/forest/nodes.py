@@ -442,7 +442,7 @@ class Nodes:
             node=node,
             kind=self.kind,
             conditions=self.conditions(node),
-            label=forest.domain.label.values[self.label[node]],
+            label=forest.domain.label_values[self.label[node]],
             is_leaf=bool(forest.trees.attribute[node] < 0),
             figures={name: float(values[node]) for name, values in self.figures.items()},
             counts=counts,

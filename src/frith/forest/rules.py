@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._csv import table
-from frith.domain import Value, spelling
-from frith.forest.kinds import ValueKind
+from frith.domain import Categorical, Value, spelling
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.nodes import HEADINGS, Nodes, Rule, printable
 from frith.forest.voting import VotingTrees, find_speakers
 
@@ -132,6 +132,7 @@ def select_rules(
 ) -> RuleList:
     """The rules of a forest that pass every filter; see `Forest.rules`."""
     nodes, domain = Nodes(forest), forest.domain
+    refuse_number(domain, "rules")
     if nodes.kind is ValueKind.SCORES:
         asked = {
             "min_confidence": min_confidence is not None,
@@ -145,6 +146,7 @@ def select_rules(
     if min_support is not None:
         kept &= nodes.support >= min_support
     if label is not None:
+        assert isinstance(domain.label, Categorical)  # a number has no rules by label
         kept &= nodes.label == _find("label", spelling(label), domain.label.codes)
     if attribute is not None:
         places = {name: j for j, name in enumerate(domain.names)}
@@ -203,7 +205,7 @@ class RuleClassifier:
 
     def __init__(self, rules: RuleList):
         self.rules = rules
-        self.labels = rules.nodes.forest.domain.label.values
+        self.labels = rules.nodes.forest.domain.label_values
         self._judge = _judge(rules)
 
     def predict(self, X: Any) -> NDArray[Any]:

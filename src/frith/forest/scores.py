@@ -2,7 +2,8 @@
 
 A *score* of a label is the logarithm of its probability less the mean of these logarithms over all
 labels; of two labels it is the log-odds of the second one. Scores of trees add up, since their
-probabilities multiply. All of it is read from releases and from the domain: free of budget.
+probabilities multiply. If the label is a number, its score is that number, before it is clipped. All of
+it is read from releases and from the domain: free of budget.
 """
 
 from __future__ import annotations
@@ -64,8 +65,10 @@ class Scores:
 
     @property
     def labels(self) -> tuple[Value, ...]:
-        """Whose scores there are: every label's, or of two labels the second one's."""
-        values = self.forest.domain.label.values
+        """Whose scores there are: every label's, of two labels the second one's, or the number's."""
+        if self.forest.domain.has_target:
+            return (self.forest.domain.label.name,)
+        values = self.forest.domain.label_values
         return values[1:] if len(values) == 2 else values
 
     @functools.cached_property
@@ -73,7 +76,12 @@ class Scores:
         return pieces_of(self.forest.trees, self.forest.domain)
 
     def of(self, logarithms: Floats) -> Floats:
-        """Scores from logarithms of probabilities, whatever constant was added to them."""
+        """Scores from logarithms of probabilities, whatever constant was added to them.
+
+        A number that is predicted is its own score.
+        """
+        if self.forest.domain.has_target:
+            return logarithms
         if logarithms.shape[1] == 2:
             return logarithms[:, 1:] - logarithms[:, :1]
         return np.asarray(logarithms - logarithms.mean(axis=1, keepdims=True))
@@ -90,7 +98,7 @@ class Scores:
         Log-odds of two labels are twice the score of the second, so they have four times its variance.
         """
         of_leaf = self.forest.variance[self.forest.trees.leaves]
-        factor = 4.0 if self.forest.domain.n_labels == 2 else 1.0
+        factor = 4.0 if self.forest.domain.n_outputs == 2 else 1.0
         return np.repeat(factor * of_leaf[:, None], len(self.labels), axis=1)
 
     @functools.cached_property

@@ -79,13 +79,17 @@ def _side(attribute: Numeric, cut: int, is_right: bool) -> str:
 def _answer(nodes: Nodes, node: int, speaker: int) -> str:
     """What `speaker` says of the records of `node`: a label and its support, or how odds move."""
     forest, label = nodes.forest, nodes.forest.domain.label
+    if forest.domain.has_target:
+        value, noise = forest.values[node, 0], nodes.forest.variance[node] ** 0.5
+        return f"{label.name} {value:+.4g}" + (f", noise {noise:.2g}" if noise else "")
     if nodes.kind is ValueKind.SCORES:
         odds, low, high = (values[node] for values in nodes.figures.values())
-        raised = label.values[nodes.label[node]]
+        raised = forest.domain.label_values[nodes.label[node]]
         return f"odds of {label.name} = {raised!r} × {odds:.2g}, noise {low:.2g} to {high:.2g}"
     shares = forest.node_shares[speaker]
     best = int(shares.argmax())
-    says = f"{label.name} = {label.values[best]!r}, confidence {nodes.confidence[speaker]:.2f}"
+    value = forest.domain.label_values[best]
+    says = f"{label.name} = {value!r}, confidence {nodes.confidence[speaker]:.2f}"
     if shares[best] <= 0:
         says = "no positive count"
     elif speaker != node:

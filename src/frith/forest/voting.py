@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from frith._documents import reading
 from frith._jit import available_threads, compiled
-from frith.domain import Domain, class_array
+from frith.domain import Domain, Numeric, class_array
 from frith.domain.encoding import columns_of, encode_attributes
 from frith.errors import FormatError
-from frith.forest.kinds import ValueKind, kind_of
+from frith.forest.kinds import ValueKind, kind_of, refuse_number
 from frith.forest.older import FIRST_FORMAT, scores_of_counts
 from frith.forest.trees import Trees, find_leaf
 from frith.privacy.guarantee import Guarantee
 
 FORMAT = "frith-forest/2"
 VOTES = ("counts", "shares", "weighted", "confident", "product")
+SUM = "sum"
+"""The vote of a forest whose label is a number, and of no other."""
+_BY_LEAF = ("counts", "product", SUM)  # votes that read the record's own leaves
 _ROWS = 65_536  # rows predicted per slice
 
 
@@ -40,6 +43,8 @@ class VotingTrees:
     confident  the label of highest share on any path; ties by shares summed over trees (DP-RF)
     product    scores of the record's leaves, summed over trees: odds multiply, each tree corrects
                the others
+    sum        the numbers of the record's leaves, added up and clipped to the declared bounds: the
+               vote of a forest whose label is a number, and of no other
 
     Where a vote needs shares, a leaf without a positive count predicts from the nearest node above
     it that has one; `confident` predicts from the node of highest share on the path.
@@ -60,10 +65,11 @@ class VotingTrees:
 
     def __post_init__(self) -> None:
         self.trees.check(self.domain)
-        if self.values.shape != (self.trees.n_nodes, self.domain.n_labels):
+        if self.values.shape != (self.trees.n_nodes, self.domain.n_outputs):
             raise FormatError("the forest's values do not fit its trees")
-        if self.vote not in VOTES:
-            raise FormatError(f"a forest's vote is one of {', '.join(VOTES)}")
+        votes = (SUM,) if self.domain.has_target else VOTES
+        if self.vote not in votes:
+            raise FormatError(f"the vote of a forest with such a label is {' or '.join(votes)}")
         rules = self.measured
         if rules is not None and rules.guarantee != self.guarantee:  # it covers both
             object.__setattr__(self, "measured", replace(rules, guarantee=self.guarantee))
@@ -89,9 +95,26 @@ class VotingTrees:
         return self.proba_of_codes(self.encode(table, threads), threads)
 
     def predict(self, table: Any, threads: int | None = None) -> NDArray[Any]:
-        """The most probable label of each record; the first in domain order where labels tie."""
-        labels = class_array(self.domain.label.values)
-        return labels[self.labels_of_codes(self.encode(table, threads), threads)]
+        """The most probable label of each record, the first in domain order where labels tie.
+
+        If the label is a number, that number, within its declared bounds.
+        """
+        codes = self.encode(table, threads)
+        if self.domain.has_target:
+            return self.numbers_of_codes(codes, threads)
+        return class_array(self.domain.label_values)[self.labels_of_codes(codes, threads)]
+
+    def numbers_of_codes(
+        self, codes: NDArray[Any], threads: int | None = None
+    ) -> NDArray[np.float64]:
+        """The number that the trees add up to for each encoded record, within the declared bounds."""
+        target, out = self.domain.target, np.empty(len(codes))
+
+        def add_up(rows: slice) -> None:
+            out[rows] = np.clip(self._weights(codes[rows])[:, 0], target.low, target.high)
+
+        self._over_slices(add_up, len(codes), threads)
+        return out
 
     def proba_of_codes(
         self, codes: NDArray[Any], threads: int | None = None
@@ -125,6 +148,7 @@ class VotingTrees:
     @functools.cached_property
     def label_weights(self) -> NDArray[np.float64]:
         """The weight of each label in the whole forest, at least one of them positive."""
+        refuse_number(self.domain, "weights of labels")
         if self.kind is ValueKind.SCORES:
             return _odds(self.values[self.trees.roots].sum(axis=0, keepdims=True))[0]
         weights = np.maximum(self.values[self.trees.roots].sum(axis=0, dtype=np.float64), 0)
@@ -140,7 +164,7 @@ class VotingTrees:
     def speakers(self) -> NDArray[np.int32]:
         """The node that each leaf predicts from."""
         speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
-        if self.vote not in ("counts", "product"):
+        if self.vote not in _BY_LEAF:
             confidence = self.node_shares.max(axis=1)
             widths = self.trees.widths(self.domain)
             find_speakers(
@@ -151,7 +175,7 @@ class VotingTrees:
     @functools.cached_property
     def leaf_values(self) -> NDArray[np.float64]:
         """What each leaf adds to its records."""
-        if self.vote in ("counts", "product"):
+        if self.vote in _BY_LEAF:
             return np.ascontiguousarray(self.values[self.trees.leaves], dtype=np.float64)
         shares = self.node_shares[self.speakers]
         if self.vote == "weighted":
@@ -160,10 +184,10 @@ class VotingTrees:
         return np.ascontiguousarray(shares)
 
     def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        weights = np.zeros((len(codes), self.domain.n_labels))
+        weights = np.zeros((len(codes), self.domain.n_outputs))
         add = _most_confident if self.vote == "confident" else _add_leaves
         add(codes, self.trees.roots, self.trees.nodes, self.trees.sets, self.leaf_values, weights)
-        return _odds(weights) if self.kind is ValueKind.SCORES else weights
+        return _odds(weights) if self.vote == "product" else weights
 
     def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
         slices = [slice(i, min(i + _ROWS, rows)) for i in range(0, rows, _ROWS)]
@@ -188,15 +212,14 @@ class VotingTrees:
         trees, domain = self.trees, self.domain
         lines = [
             f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, depth {self.max_depth}, "
-            f"{len(trees.leaves):,} leaves; label {domain.label.name!r} with "
-            f"{domain.n_labels} values; {len(trees.asked)} of {len(domain.attributes)} attributes used",
+            f"{len(trees.leaves):,} leaves; {self._label_words()}; "
+            f"{len(trees.asked)} of {len(domain.attributes)} attributes used",
             str(self.guarantee),
         ]
         noise = float(np.sqrt(np.median(self.variance[trees.leaves])))
         if self.kind is ValueKind.SCORES:
-            lines.append(
-                "its leaves hold scores, which move the odds of labels; nothing was counted"
-            )
+            moved = "add up to the number" if domain.has_target else "move the odds of labels"
+            lines.append(f"its leaves hold scores, which {moved}; nothing was counted")
         if noise > 0:
             what = "count" if self.kind is ValueKind.COUNTS else "score"
             lines.append(f"noise on each leaf {what}: standard deviation {noise:.4g}")
@@ -205,6 +228,12 @@ class VotingTrees:
             lines.append(f"beside it {len(self.measured.trees.leaves)} rules were counted")
         lines += [f"asked: {question}" for question in self.guarantee.asked]
         return "\n".join(lines)
+
+    def _label_words(self) -> str:
+        label = self.domain.label
+        if isinstance(label, Numeric):
+            return f"label {label.name!r}, a number between {label.low:g} and {label.high:g}"
+        return f"label {label.name!r} with {label.size} values"
 
     def _rebuild_words(self, noise: float) -> list[str]:
         """Whether a rebuild would pay, where leaves are sums of several releases."""
@@ -250,9 +279,9 @@ class VotingTrees:
             domain = Domain.from_json(data["domain"])
             trees = Trees.from_json(data["trees"], domain)
             values = np.array(data["values"])
-            if values.shape != (trees.n_nodes, domain.n_labels) or values.dtype.kind not in "if":
+            if values.shape != (trees.n_nodes, domain.n_outputs) or values.dtype.kind not in "if":
                 raise FormatError("the forest's values do not fit its trees")
-            if not np.isfinite(values).all() or data["vote"] not in VOTES:
+            if not np.isfinite(values).all() or data["vote"] not in (*VOTES, SUM):
                 raise FormatError("the forest's values or its vote are not legal")
             variance = np.array(data["variance"], dtype=np.float64)
             if variance.shape != (trees.n_nodes,) or not np.all(variance >= 0):

@@ -1,4 +1,4 @@
-"""Trees whose scores add up: what each leaf adds to every label's score, and the forest they make."""
+"""Trees whose scores add up: what each leaf adds to every label's score, or to a number; their forest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frith.growing.builder import join_trees
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A tree, what each of its leaves adds to every label's score, and the noise on that.
+    """A tree, what each of its leaves adds to every label's score (or to a number), and the noise on it.
 
     `variance` is that of the noise on each score of a leaf.
     """
@@ -32,4 +32,5 @@ def forest_of_parts(curator: CuratorLike, parts: list[Part]) -> Forest:
     scores = np.concatenate([part.scores for part in parts])
     noise = np.concatenate([part.variance for part in parts])
     values, variance = scores_of_leaves(trees, domain, scores, noise)
-    return Forest(domain, trees, values, curator.guarantee, variance, vote="product")
+    vote = "sum" if domain.has_target else "product"
+    return Forest(domain, trees, values, curator.guarantee, variance, vote=vote)

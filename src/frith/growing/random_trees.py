@@ -31,7 +31,7 @@ def random_tree_depth(domain: Domain, n_records: int, n_trees: int) -> int:
     uses = sum(_uses(a) for a in useful)
     branches = Fraction(sum(a.branches * _uses(a) for a in useful), uses)
     max_depth = min(uses // 2, floor_log(n_records, branches) - 1)
-    roomy = Fraction(MAX_CELLS // 4, n_trees * domain.n_labels)
+    roomy = Fraction(MAX_CELLS // 4, n_trees * domain.n_outputs)
     return max(1, min(max_depth, floor_log(roomy, branches)))
 
 
@@ -91,7 +91,7 @@ def _grow_all(
 ) -> Trees:
     sizes = np.array([a.size for a in domain.attributes], dtype=np.int32)
     numeric = np.array([isinstance(a, Numeric) for a in domain.attributes])
-    room = MAX_CELLS // domain.n_labels  # leaves that the forest may still have
+    room = MAX_CELLS // domain.n_outputs  # leaves that the forest may still have
     grown = []
     for root in root_attributes:
         attribute, cut, first = _grow(

@@ -27,6 +27,13 @@ from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, Rec
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
+from frith.kernels.residuals import (
+    IntervalChoice,
+    ResidualCells,
+    ResidualChoice,
+    ResidualSums,
+    TargetCounts,
+)
 from frith.kernels.strengths import StrengthChoice, StrengthCounts
 
 __all__ = [
@@ -41,6 +48,7 @@ __all__ = [
     "ConfusionCounts",
     "CorrectChoice",
     "CorrectCounts",
+    "IntervalChoice",
     "Kernel",
     "LabelChoice",
     "LeafCounts",
@@ -51,12 +59,16 @@ __all__ = [
     "Partitions",
     "Question",
     "RecordCount",
+    "ResidualCells",
+    "ResidualChoice",
+    "ResidualSums",
     "SignsChoice",
     "SplitCounts",
     "SplitTables",
     "StepChoice",
     "StrengthChoice",
     "StrengthCounts",
+    "TargetCounts",
     "View",
     "add_batch",
     "base_of",

@@ -28,17 +28,25 @@ from frith.kernels.layout import Layout
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
+from frith.kernels.residuals import (
+    IntervalChoice,
+    ResidualCells,
+    ResidualChoice,
+    ResidualSums,
+    TargetCounts,
+)
 from frith.kernels.splits import BinarySplits
 from frith.kernels.strengths import StrengthChoice, StrengthCounts
 
 KERNELS = (
     RecordCount, LeafCounts, SplitCounts, CorrectCounts, ConfusionCounts,
     GradientSums, CellSums, LabelGradients, LabelCells, StrengthCounts,
+    TargetCounts, ResidualSums, ResidualCells,
 )  # fmt: skip
 VIEWS = (SplitTables, NodeCounts, NodeSizes)
 CHOICES = (
     AttributeChoice, CorrectChoice, LabelChoice, NamedSplits, NodeSplits, Partitions, SignsChoice,
-    StepChoice, StrengthChoice,
+    StepChoice, StrengthChoice, IntervalChoice, ResidualChoice,
 )  # fmt: skip
 _CRITERIA = (GiniMass, EntropyMass, MaxMass)
 _SUMMED = {
@@ -54,11 +62,15 @@ _SUMMED = {
     SignsChoice: LabelGradients,
     StepChoice: GradientSums,
     StrengthChoice: StrengthCounts,
+    IntervalChoice: TargetCounts,
+    ResidualChoice: ResidualSums,
 }
 """The one kernel that each view is of, or that each choice is scored by."""
 _WHOLE = (Trees, Domain, Forest, ScoreColumn, np.ndarray, int, float, tuple, type(None))
 
-Choice = AttributeChoice | CorrectChoice | LabelChoice | StepChoice | StrengthChoice
+Choice = (
+    AttributeChoice | CorrectChoice | IntervalChoice | LabelChoice | StepChoice | StrengthChoice
+)
 """A list from which one candidate is chosen."""
 Question = Kernel | View
 """What can be counted: a kernel, or a view of a level's sums."""

@@ -58,7 +58,7 @@ def hostile_records(question: Question, domain: Domain, count: int) -> list[Batc
         aimed = rows[::2]
         for row, leaf in zip(aimed, rng.choice(trees.leaves, len(aimed)), strict=True):
             _aim(row, int(leaf), trees, parents, domain, _MOST_STEPS // len(aimed))
-    labels = rng.integers(0, domain.n_labels, count)
+    labels = rng.integers(0, domain.label.size, count)
     codes = np.array(rows, dtype=domain.code_type).reshape(count, len(sizes))
     return [
         Batch(codes[i : i + 1], labels[i : i + 1].astype(domain.label_type)) for i in range(count)

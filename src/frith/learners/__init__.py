@@ -1,12 +1,13 @@
-"""The learners: scikit-learn classifiers written against the curator, a file each."""
+"""The learners: scikit-learn estimators written against the curator, a file each."""
 
-from frith.learners.base import PrivateForestClassifier
 from frith.learners.c45 import C45Classifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.forest import ForestClassifier
 from frith.learners.gini import GiniForestClassifier
 from frith.learners.id3 import ID3Classifier
 from frith.learners.info_gain import InfoGainForestClassifier
 from frith.learners.random_decision import RandomDecisionForestClassifier
+from frith.learners.regressor import ForestRegressor
 from frith.learners.signal import SignalForestClassifier
 
 BY_NAME: dict[str, type[PrivateForestClassifier]] = {
@@ -18,12 +19,13 @@ BY_NAME: dict[str, type[PrivateForestClassifier]] = {
     "c45": C45Classifier,
     "info-gain": InfoGainForestClassifier,
 }
-"""The learners, by the name they have outside Python."""
+"""The classifiers, by the name they have outside Python."""
 
 __all__ = [
     "BY_NAME",
     "C45Classifier",
     "ForestClassifier",
+    "ForestRegressor",
     "GiniForestClassifier",
     "ID3Classifier",
     "InfoGainForestClassifier",

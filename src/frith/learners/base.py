@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from frith.curator import Curator, CuratorLike
-from frith.domain import Categorical, Domain, class_array
+from frith.domain import Attribute, Domain
 from frith.domain.draft import draft_attributes
 from frith.domain.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
@@ -28,7 +27,6 @@ from frith.forest import Forest
 from frith.forest.origin import Origin
 from frith.learners import spending
 from frith.learners.notices import tell
-from frith.learners.prior import reweighted
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.learners.session import ledger_for
 from frith.learners.surroundings import assumptions_of_callers
@@ -40,11 +38,11 @@ if TYPE_CHECKING:
 NOT_COVERED = "parameters chosen on exact scores of the same records: not covered"
 
 
-class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """A classifier that learns from releases of a curator and from nothing else.
+class PrivateForest(BaseEstimator, ABC):
+    """An estimator that learns from releases of a curator and from nothing else.
 
     A learner implements `learn(curator)`. This class opens tables, budgets and ledgers, and makes
-    scikit-learn's checks.
+    scikit-learn's checks; `classifier.py` and `regressor.py` say what is done with labels.
     """
 
     domain: Domain | str | Path | None
@@ -58,6 +56,14 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def learn(self, curator: CuratorLike) -> Forest:
         """The paper's algorithm: ask the curator, return a forest of what it released."""
+
+    @abstractmethod
+    def _check_task(self, domain: Domain) -> None:
+        """Raise, and name the learner to use, if the domain's label is of another kind."""
+
+    @abstractmethod
+    def _draft_label(self, name: str, y: NDArray[Any], classes: Any) -> Attribute:
+        """Check y as scikit-learn does, and read a label off it."""
 
     def fit(
         self,
@@ -122,45 +128,6 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         model._adopt(forest, receipt)
         return model
 
-    def predict(
-        self, X: Any, *, class_prior: Any = None, trained_prior: Any = None
-    ) -> NDArray[Any]:
-        """The most probable label of each record, the first in domain order where labels tie.
-
-        Reads releases only: costs no budget. `class_prior` is as in `predict_proba`.
-        """
-        check_is_fitted(self)
-        if class_prior is None:
-            return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
-        proba = self.predict_proba(X, class_prior=class_prior, trained_prior=trained_prior)
-        return self.classes_[proba.argmax(axis=1)]
-
-    def predict_proba(
-        self, X: Any, *, class_prior: Any = None, trained_prior: Any = None
-    ) -> NDArray[np.float64]:
-        """Label probabilities, columns in the order of `classes_`. Costs no budget.
-
-        Parameters
-        ----------
-        X : DataFrame, Arrow table or array
-            The records to predict.
-        class_prior : dict, "balanced" or None, default=None
-            The share of each label where the forest is used, if it is another than in training.
-            Probabilities are multiplied by new over old shares, and add up to 1 again.
-        trained_prior : dict or None, default=None
-            The shares in training, if they are public. None takes what the forest counted.
-        """
-        check_is_fitted(self)
-        proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
-        if class_prior is not None:
-            proba = reweighted(proba, self.forest_, class_prior, trained_prior)
-        return proba[:, self._class_order]
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`, minus infinity where that is 0. Costs no budget."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def describe(self) -> str:
         """The forest in words, its price, and what all fits of this process cost together.
 
@@ -169,17 +136,6 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         price = self.receipt_ or spending.together(self.forest_.guarantee.neighbors)
         return "\n".join([self.forest_.describe(), *([str(price)] if price else [])])
-
-    def explain(self, X: Any, label: Any = None) -> pd.DataFrame:
-        """What each attribute adds to each record's prediction; see `Forest.explain`.
-
-        A row adds up to the log-odds of `label`, by default of the second of two `classes_`.
-        Costs no budget, and is exact about X: a private X is not covered by the guarantee.
-        """
-        check_is_fitted(self)
-        if label is None and len(self.classes_) == 2:
-            label = self.classes_[1]
-        return self.forest_.explain(self._table_to_predict(X), label)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -247,10 +203,8 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._adopt(replace(forest, guarantee=guarantee, origin=origin), curator.receipt)
 
     def _adopt(self, forest: Forest, receipt: Any) -> None:
-        """Make `forest` the fitted model; classes are sorted, as scikit-learn's scorers assume."""
-        labels = class_array(forest.domain.label.values)
-        self._class_order = np.argsort(labels, kind="stable")
-        self.classes_ = labels[self._class_order]
+        """Make `forest` the fitted model."""
+        self._check_task(forest.domain)
         self.domain_ = forest.domain
         self.forest_ = forest
         self.receipt_ = receipt
@@ -264,6 +218,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError("an open table has its own labels; pass no y")
             if (self._declared_domain() if reset else self.domain_) not in (None, X.domain):
                 raise ValueError("the open table has another domain than this learner; use one")
+            self._check_task(X.domain)
             self._name_columns(X.domain)
             return X
         if type(X).__name__ == "LazyFrame":
@@ -276,6 +231,7 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         if domain is None:
             X, y, domain = self._learn_domain(X, y, classes)
         else:
+            self._check_task(domain)
             X = self._check_columns(X, y, domain, reset)
         return open_table(X, domain, y, threads=self.n_jobs)
 
@@ -327,20 +283,17 @@ class PrivateForestClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_consistent_length(X, y)
         if pd.isna(y).any():
             raise ValueError("Input y contains NaN; drop those records, or declare a domain")
-        if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
-            raise ValueError("y mixes texts and numbers; make all labels one of the two")
-        check_classification_targets(y)
+        names = _names(X)
+        name = next(n for n in ("class", "label", "_label") if n not in names)
+        label = self._draft_label(name, y, classes)
         warnings.warn(
             "no domain was given, so it is learned from the data: values, bounds and labels are "
             "not private; pass domain=, see `frith domain draft`",
             PrivacyLeakWarning,
             stacklevel=4,
         )
-        names = _names(X)
-        label = next(n for n in ("class", "label", "_label") if n not in names)
-        seen = np.unique(y if classes is None else np.concatenate([np.asarray(classes), y]))
         attributes = draft_attributes(columns_of(X)[0], names)
-        return X, y, Domain(attributes, Categorical(label, tuple(seen.tolist())), learned=True)
+        return X, y, Domain(attributes, label, learned=True)
 
     def _table_to_predict(self, X: Any) -> Any:
         """A table whose columns the forest can find by name."""

@@ -11,7 +11,7 @@ from frith.growing.allocation import level_shares
 from frith.growing.gain import gain_ratio
 from frith.growing.grower import Grower
 from frith.growing.table_tree import TableTree
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import whole
 from frith.learners.published.c45 import learn_as_published
 

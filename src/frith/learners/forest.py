@@ -29,7 +29,7 @@ from frith.growing.rule_tree import rule_tree
 from frith.kernels import LeafCounts
 from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import share
 from frith.learners.public_trees import forest_of_leaves
 from frith.privacy.budget import Budget

@@ -16,7 +16,7 @@ from frith.growing.grower import Grower
 from frith.growing.pruning import collapse, splits_worth_keeping
 from frith.kernels import NodeCounts, NodeSplits, SplitCounts
 from frith.kernels.criteria import GiniMass
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import is_exponential, whole
 from frith.learners.published.gini import learn_as_published
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.id3 import ID3Classifier
 from frith.learners.info_gain import InfoGainForestClassifier
 from frith.learners.random_decision import RandomDecisionForestClassifier

@@ -17,7 +17,7 @@ from frith.growing.pruning import collapse, splits_that_lower_errors
 from frith.growing.table_tree import TableTree
 from frith.kernels import NodeSizes, NodeSplits
 from frith.kernels.criteria import MAX_CAP, criterion
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import is_exponential, one_of, whole
 from frith.learners.public_trees import count_leaves, forest_of_leaves
 

@@ -13,7 +13,8 @@ from frith.growing.grower import Grower
 from frith.growing.random_trees import floor_log
 from frith.kernels import NodeSplits
 from frith.kernels.criteria import criterion
-from frith.learners.base import PrivateForestClassifier, structure_rng
+from frith.learners.base import structure_rng
+from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import is_exponential, share, whole
 from frith.learners.public_trees import count_leaves, forest_of_leaves
 

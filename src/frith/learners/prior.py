@@ -32,7 +32,7 @@ def reweighted(
 
 
 def _shares(name: str, given: Any, forest: Forest) -> NDArray[np.float64]:
-    labels = forest.domain.label.values
+    labels = forest.domain.label_values
     if isinstance(given, str) and given == "balanced":
         return np.full(len(labels), 1 / len(labels))
     is_whole = isinstance(given, Mapping) and set(given) == set(labels)

@@ -17,7 +17,7 @@ from frith.domain import Domain
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
 from frith.kernels import LeafCounts
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.privacy.guarantee import Guarantee
 
 

@@ -37,7 +37,7 @@ from frith.kernels import (
     SplitTables,
 )
 from frith.kernels.gradients import ScoreColumn
-from frith.learners.base import PrivateForestClassifier
+from frith.learners.classifier import PrivateForestClassifier
 from frith.parties.merging import MergeError, add_up, together
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.domain import class_array, spelling
+from frith.domain import Numeric, class_array, spelling
 from frith.forest.onnx.graph import INT64, NEEDS_ONNX, Graph, described
 from frith.forest.onnx.inputs import OUTPUTS, encode_inputs, input_names
 
@@ -38,15 +38,21 @@ def onnx_model(forest: VotingTrees) -> ModelProto:
     weights = vote(graph, forest, leaves, rows)
     if forest.vote == "product":
         weights = graph.op("Exp", graph.op("Sub", weights, _highest(graph, weights)))
-    _decide(graph, forest, weights)
+    decide = _clip if forest.domain.has_target else _decide
+    decide(graph, forest, weights)
     facts = {
         "frith.guarantee": json.dumps(forest.guarantee.to_json()),
         "frith.domain.domain": forest.domain.fingerprint,
         "frith.vote": forest.vote,
         "frith.kind": forest.kind.value,
         "frith.inputs": json.dumps(names),
-        "frith.labels": json.dumps(forest.domain.label.values),
     }
+    label = forest.domain.label
+    facts |= (
+        {"frith.bounds": json.dumps([label.low, label.high])}
+        if isinstance(label, Numeric)
+        else {"frith.labels": json.dumps(label.values)}
+    )
     return graph.model("forest", forest.describe(), facts)
 
 
@@ -133,7 +139,7 @@ def _most_confident(graph: Graph, forest: VotingTrees, leaves: str, rows: str) -
 
 
 def _filled(graph: Graph, forest: VotingTrees, rows: str, fill: float) -> str:
-    shape = graph.op("Concat", rows, np.array([forest.domain.n_labels]), axis=0)
+    shape = graph.op("Concat", rows, np.array([forest.domain.n_outputs]), axis=0)
     return graph.op("Expand", np.float64(fill), shape)
 
 
@@ -157,9 +163,18 @@ def _decide(graph: Graph, forest: VotingTrees, weights: str) -> None:
     ]
 
 
+def _clip(graph: Graph, forest: VotingTrees, sums: str) -> None:
+    """The number that is predicted, within its declared bounds."""
+    target = forest.domain.target
+    number = graph.op("Squeeze", sums, np.array([1]))
+    number = graph.op("Max", number, np.float64(target.low))
+    graph.op("Min", number, np.float64(target.high), name="label")
+    graph.outputs = [described("label", np.float64, ["N"], target.name)]
+
+
 def label_array(forest: VotingTrees) -> NDArray[Any]:
     """The labels in a type that ONNX has: as declared, else spelled as text."""
-    labels = class_array(forest.domain.label.values)
+    labels = class_array(forest.domain.label_values)
     if labels.dtype.kind in "iufb":
         return labels
-    return np.array([spelling(v) for v in forest.domain.label.values], dtype=object)
+    return np.array([spelling(v) for v in forest.domain.label_values], dtype=object)

@@ -32,10 +32,8 @@ def effects_section(forest: Forest) -> Html:
         return Html("")
     effects = forest.effects()
     curves, pairs = panels_of(effects)
-    unit = f"the log-odds of {forest.domain.label.name} = {effects.labels[0]}"
-    unit = unit if len(effects.labels) == 1 else f"the score of each {forest.domain.label.name}"
     words = (
-        f"What all trees together add to {unit}, value by value: the model's opinion. Bands are one "
+        f"What all trees together add to {effects.unit}, value by value: the model's opinion. Bands are one "
         "standard error of the noise either way, and claim nothing about the table. All curves have one "
         "scale; 0 is the mean, with every value of a category and every interval of a number counting alike."
     )

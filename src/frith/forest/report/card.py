@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
-from frith.forest.kinds import ValueKind
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.report.facts import (
     NOT_THE_SAME,
     domain_rows,
@@ -34,6 +34,7 @@ def write_card(forest: Forest, path: str | Path, data: Any = None) -> None:
 
 def make_card(forest: Forest, data: Any = None) -> str:
     """A model card in Markdown. With `data` it is as private as those records."""
+    refuse_number(forest.domain, "model cards")
     claim = forest.guarantee
     claimed = amounts(claim.epsilon, claim.delta) if claim.holds else "no guarantee"
     parts = [
@@ -75,11 +76,7 @@ def _effects(forest: Forest) -> list[str]:
             label = "" if len(effects.labels) == 1 else f" for {effects.labels[k]}"
             ends.append(f"{effect.pieces.texts[piece]}{label}: {value:+.2f} ± {noise:.2f}")
         rows.append((effect.attribute.name, *ends))
-    unit = f"the log-odds of {forest.domain.label.name} = {effects.labels[0]}"
-    unit = unit if len(effects.labels) == 1 else f"the score of each {forest.domain.label.name}"
-    words = (
-        f"What attributes add to {unit}, at most; ± is the noise's standard error, and no interval."
-    )
+    words = f"What attributes add to {effects.unit}, at most; ± is the noise's standard error, not an interval."
     return [f"## Effects\n\n{_text(words)}", _table(("attribute", "lowest", "highest"), rows)]
 
 

@@ -61,7 +61,7 @@ def facts_of(forest: Forest) -> Rows:
     else:
         rows += [("Learner", "not recorded")]
     rows += [
-        ("Predicts", f"{domain.label.name}: {', '.join(map(spelling, domain.label.values))}"),
+        ("Predicts", f"{domain.label.name}: {_predicted(domain)}"),
         ("From", f"{len(trees.asked)} of {len(domain.attributes)} declared attributes"),
         ("Trees", f"{trees.n_trees}, depth {forest.max_depth}, {len(trees.leaves):,} leaves"),
         ("Its values are", f"{forest.kind}"),
@@ -87,6 +87,13 @@ def domain_words(domain: Domain) -> str:
         " It was drafted from the records themselves, which no guarantee covers." * domain.learned
     )
     return f"Number of records: {records}. Fingerprint {domain.fingerprint}.{learned}"
+
+
+def _predicted(domain: Domain) -> str:
+    """All labels, or the bounds of a number."""
+    if domain.has_target:
+        return values_of(domain.label)
+    return ", ".join(map(spelling, domain.label_values))
 
 
 def values_of(attribute: Attribute) -> str:

@@ -19,7 +19,7 @@ from frith.forest.report.about import (
 )
 from frith.forest.report.charts import bars, calibration, waterfall
 from frith.forest.report.facts import title_of
-from frith.forest.report.trial import Trial, label_names, score_words, try_forest
+from frith.forest.report.trial import label_names, number_words, score_words, try_forest
 from frith.forest.rules import RuleList
 from frith.privacy.promise import amounts, promise
 
@@ -68,6 +68,9 @@ dd { margin: 0; overflow-wrap: anywhere; } pre { overflow-x: auto; background: v
 """
 
 
+_EXACT = "These numbers are exact: this page is now as private as the records they are about."
+
+
 def write_report(forest: Forest, path: str | Path, data: Any = None) -> None:
     """Write the report of a forest; `data` is a table of your own to test it on."""
     Path(path).write_text(make_report(forest, data), encoding="utf-8")
@@ -78,11 +81,12 @@ def make_report(forest: Forest, data: Any = None) -> str:
 
     With `data` it holds exact numbers about those records, and is as private as they are.
     """
-    result = None if data is None else try_forest(forest, data)
-    title = title_of(forest)
+    title, has_target = title_of(forest), forest.domain.has_target
     parts = [_head(forest, title), origin_section(forest), _spending(forest)]
-    parts += [] if result is None else [_tested(forest, result)]
-    parts += [effects_section(forest), _importances(forest), _rules(forest), _pictures(forest)]
+    if data is not None:
+        parts.append(_tested_number(forest, data) if has_target else _tested(forest, data))
+    parts += [effects_section(forest), _importances(forest)]
+    parts += [] if has_target else [_rules(forest), _pictures(forest)]
     parts += [_elsewhere(forest), domain_section(forest), recipe_section(forest)]
     return page(title, _STYLE, *parts)
 
@@ -125,9 +129,13 @@ def _spending(forest: Forest) -> Html:
                  tag("figure", waterfall(asked)), details])  # fmt: skip
 
 
-def _tested(forest: Forest, result: Trial) -> Html:
-    names = label_names(forest)
-    note = "These numbers are exact: this page is now as private as the records they are about."
+def _tested_number(forest: Forest, data: Any) -> Html:
+    words, note = number_words(forest, data), tag("p", _EXACT, class_="dim")
+    return join([tag("h2", "On your records"), tag("p", words), note])
+
+
+def _tested(forest: Forest, data: Any) -> Html:
+    result, names = try_forest(forest, data), label_names(forest)
     rows = [
         (name, *(f"{c:,}" for c in row)) for name, row in zip(names, result.confusion, strict=True)
     ]
@@ -141,7 +149,7 @@ def _tested(forest: Forest, result: Trial) -> Html:
         "figure", calibration(result.bins), tag("figcaption", "How often right, against how sure.")
     )
     words = score_words(result)
-    return join([tag("h2", "On your records"), tag("p", words), tag("p", note, class_="dim"), *unknown,
+    return join([tag("h2", "On your records"), tag("p", words), tag("p", _EXACT, class_="dim"), *unknown,
                  matrix, figure])  # fmt: skip
 
 
@@ -152,6 +160,7 @@ def _importances(forest: Forest) -> Html:
         for n, r in frame[:_ATTRIBUTES].iterrows()
     ]
     gain = "movement of the odds" if forest.kind is ValueKind.SCORES else "gain in purity"
+    gain = "movement of predictions" if forest.domain.has_target else gain
     words = (
         f"How much of the {gain} comes from splits on it, ± the standard error of the noise. "
         "Attributes that no tree asks are not listed."

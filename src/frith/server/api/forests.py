@@ -96,7 +96,7 @@ def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.Predic
     loaded = _find(forest, caller).forest()
     labels, probabilities = forests.predict(loaded, asked.records)
     return d.PredictionResponse(
-        labels=labels, classes=list(loaded.domain.label.values), probabilities=probabilities
+        labels=labels, classes=list(loaded.domain.label_values), probabilities=probabilities
     )
 
 

@@ -112,6 +112,11 @@ def check_source(
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
+    if domain.has_target:
+        raise invalid(
+            f"the label {domain.label.name!r} is a number, and this server trains classifiers only; "
+            "declare the label's values, or train ForestRegressor where the table is"
+        )
     try:
         engine = open_source(context.settings, source.to_text(), domain)
     except FrithError as error:

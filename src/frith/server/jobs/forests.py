@@ -260,6 +260,6 @@ def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], l
             raise invalid(f"the forest has no attribute {unknown[0]!r}")
     table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
     codes = forest.encode(table, threads=1)
-    labels = [forest.domain.label.values[k] for k in forest.labels_of_codes(codes, threads=1)]
+    labels = [forest.domain.label_values[k] for k in forest.labels_of_codes(codes, threads=1)]
     probabilities = np.round(forest.proba_of_codes(codes, threads=1), 6)
     return labels, probabilities.tolist()

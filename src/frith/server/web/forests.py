@@ -146,7 +146,7 @@ def _forest_page(
 
 def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> dict[str, Any]:
     """The template's values about the forest itself."""
-    labels, n_trees = forest.domain.label.values, forest.trees.n_trees
+    labels, n_trees = forest.domain.label_values, forest.trees.n_trees
     for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
         if place is not None and place >= count:
             raise Problem(ProblemCode.NOT_FOUND, f"the forest has {count} {what}, counted from 0")

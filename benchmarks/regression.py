@@ -1,0 +1,228 @@
+"""Private regression: R2 and RMSE over 16 public tables, beside a private mean and non-private learners.
+
+    python benchmarks/regression.py [--folds 10] [--repeats 3] [--epsilons 0.05,0.1,...] [--report]
+
+Every figure is of predictions for records outside the training folds, over all folds together, against
+the mean of the whole table. A table is in the tuned half if the SHA-256 of its name is even, else in the
+checked one. Rows go to docs/results/regression.csv as they come, so a run resumes where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from dataclasses import replace
+from typing import Any
+
+import common
+import numpy as np
+import pandas as pd
+
+CSV = common.RESULTS / "regression.csv"
+REPORT = common.RESULTS / "regression.md"
+EPSILONS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "inf")
+OTHERS = ("gradient boosting", "linear regression")
+common.RESULT_FIELDS = ("records", "r2", "rmse", "seconds")
+
+
+def half_of(name: str) -> str:
+    """By the parity of the hash of the table's name."""
+    return "checked" if int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 else "tuned"
+
+
+# -- one job: a learner on all folds of a table ---------------------------------------------------
+
+
+def work(job: dict[str, Any]) -> dict[str, Any]:
+    from sklearn.model_selection import KFold
+
+    X, y, domain = common.load(job["set"])
+    truth, said = y.to_numpy(dtype=float), np.empty(len(y))
+    seconds, sizes = 0.0, []
+    folds = KFold(job["folds"], shuffle=True, random_state=job["repeat"])
+    for train, test in folds.split(X):
+        model = learner(job["learner"], job["epsilon"], replace(domain, records=len(train)))
+        start = time.process_time()
+        model.fit(X.iloc[train], truth[train])
+        seconds += time.process_time() - start
+        said[test] = model.predict(X.iloc[test])
+        sizes.append(len(train))
+    label = domain.target
+    error = float(np.mean((np.clip(said, label.low, label.high) - truth) ** 2))
+    return {
+        "records": round(float(np.mean(sizes))),
+        "r2": round(1 - error / float(truth.var()), 5),
+        "rmse": round(error**0.5, 6),
+        "seconds": round(seconds / job["folds"], 3),
+    }
+
+
+def learner(name: str, epsilon: str, domain: Any) -> Any:
+    from frith import ForestRegressor
+
+    if name == "ForestRegressor":
+        return ForestRegressor(domain, epsilon=epsilon, n_jobs=1)
+    if name == "private mean":
+        return PrivateMean(domain, float(epsilon))
+    return NonPrivate(name, domain)
+
+
+class PrivateMean:
+    """The sum of the targets with Laplace noise for the declared range, over the number of records."""
+
+    def __init__(self, domain: Any, epsilon: float):
+        self.target, self.epsilon = domain.target, epsilon
+
+    def fit(self, X: Any, y: Any) -> None:
+        middle = (self.target.low + self.target.high) / 2
+        half = (self.target.high - self.target.low) / 2
+        noise = np.random.default_rng().laplace(0, half / self.epsilon)
+        self.mean = middle + (float(np.sum(y - middle)) + noise) / len(y)
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.mean)
+
+
+class NonPrivate:
+    """scikit-learn on categories as indicators and on missing numbers as the mean; no privacy at all."""
+
+    def __init__(self, name: str, domain: Any):
+        self.name, self.domain = name, domain
+
+    def fit(self, X: Any, y: Any) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from sklearn.linear_model import LinearRegression
+
+        is_boosting = self.name == "gradient boosting"
+        model = HistGradientBoostingRegressor(random_state=0) if is_boosting else LinearRegression()
+        self.means = X.mean(numeric_only=True)
+        self.model = model.fit(self._numbers(X), y)
+
+    def predict(self, X: Any) -> Any:
+        return self.model.predict(self._numbers(X))
+
+    def _numbers(self, X: Any) -> Any:
+        from frith.domain import Categorical
+
+        columns = {}
+        for a in self.domain.attributes:
+            if isinstance(a, Categorical):
+                columns |= {(a.name, v): (X[a.name] == v).astype(float) for v in a.values}
+            else:
+                columns[a.name, ""] = X[a.name].astype(float).fillna(self.means[a.name])
+        return pd.DataFrame(columns).to_numpy()
+
+
+# -- the run --------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    from frith.datasets import folder
+
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--folds", type=int, default=10)
+    arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--epsilons", default=",".join(EPSILONS))
+    arguments.add_argument("--only", help="names of tables, with commas")
+    arguments.add_argument("--report", **common.flag("write the page from the rows there are"))
+    options = arguments.parse_args()
+    names = options.only.split(",") if options.only else folder.names("target")
+    private = [("ForestRegressor", e) for e in options.epsilons.split(",")]
+    private += [("private mean", e) for e in options.epsilons.split(",") if e != "inf"]
+    jobs = [
+        {"set": n, "learner": name, "epsilon": e, "folds": options.folds, "repeat": r}
+        for n in sorted(common.loadable(names), key=lambda n: common.load(n)[0].size)
+        for r in range(options.repeats)
+        for name, e in [*private, *((name, "") for name in OTHERS)]
+        if not (name in OTHERS and r)
+    ]
+    if not options.report:
+        common.run_jobs(jobs, work, CSV, resume=True)
+    REPORT.write_text(report(pd.read_csv(CSV, dtype={"epsilon": str}, keep_default_na=False)))
+    print(f"wrote {REPORT}")
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+def report(rows: pd.DataFrame) -> str:
+    epsilons = [e for e in EPSILONS if e in set(rows["epsilon"])]
+    folds, repeats = int(rows["folds"].max()), rows["repeat"].nunique()
+    ran = f"--folds {folds} --repeats {repeats} --epsilons {','.join(epsilons)}"
+    parts = [
+        "# Private regression\n",
+        f"`python benchmarks/regression.py {ran}` on {rows['set'].nunique()} public tables. R2 of "
+        "predictions for records outside the training folds, all folds together, the mean over "
+        "repeats. Pure epsilon, the number of training records declared, bounds as the tables' "
+        "descriptions state them. *Private mean* is the sum of the targets with Laplace noise for "
+        "the declared range. Gradient boosting and linear regression are scikit-learn's, with "
+        "default parameters and without privacy; they ran once. s is records times epsilon.\n",
+        "Neither half is untouched. The constants of ForestRegressor come from an earlier search of about "
+        "170 settings that had looked at most of these tables. Four things were changed afterwards, and "
+        "this benchmark was run over both halves before the last three of them and once in between: at "
+        "most 128 cells in a tree, for speed; a second mean where the interval missed, after auto_mpg, "
+        "in the checked half, had an R2 of -3.4 at epsilon 0.5; no interval without steps; and the least "
+        "signal for steps, 75. For the rescue 4 settings and for the least signal 3 were compared on "
+        "tables of the tuned half alone, over 24 to 40 fits each; most differences were within noise.\n",
+        "Where s is below 75, ForestRegressor releases a mean as the private mean does, shrunk by its "
+        "noise: what differs there is the noise that was drawn.\n",
+    ]
+    for half in ("tuned", "checked"):
+        here = rows[rows["set"].map(half_of) == half]
+        parts += [f"## The {half} half\n", _table(here, epsilons), _means(here, epsilons)]
+    parts += ["## How far from gradient boosting\n", _shares(rows, epsilons)]
+    return "\n".join(parts)
+
+
+def _r2(rows: pd.DataFrame, name: str, learner: str, epsilon: str) -> float:
+    is_wanted = (rows["set"] == name) & (rows["learner"] == learner) & (rows["epsilon"] == epsilon)
+    return float(rows.loc[is_wanted, "r2"].mean())
+
+
+def _table(rows: pd.DataFrame, epsilons: list[str]) -> str:
+    head = ["table", "records", "learner", *(f"epsilon {e}" for e in epsilons)]
+    head += ["gradient boosting", "linear"]
+    lines = []
+    for name, group in rows.groupby("set"):
+        others = [f"{_r2(rows, name, other, ''):.3f}" for other in OTHERS]
+        for kind in ("ForestRegressor", "private mean"):
+            cells = [_r2(rows, name, kind, e) for e in epsilons]
+            said = [f"{c:.3f}" if np.isfinite(c) else "" for c in cells]
+            first = (
+                [name, f"{group['records'].iloc[0]:,}"] if kind == "ForestRegressor" else ["", ""]
+            )
+            lines.append([*first, kind, *said, *(others if first[0] else ["", ""])])
+    return common.markdown_table(head, lines)
+
+
+def _means(rows: pd.DataFrame, epsilons: list[str]) -> str:
+    private = [e for e in epsilons if e != "inf"]
+    said = []
+    for e in private:
+        names = sorted(set(rows["set"]))
+        gain = [_r2(rows, n, "ForestRegressor", e) - _r2(rows, n, "private mean", e) for n in names]
+        worst = min(_r2(rows, n, "ForestRegressor", e) for n in names)
+        said.append(
+            f"epsilon {e}: {sum(g >= 0 for g in gain)} of {len(gain)} tables at or above the private "
+            f"mean, at worst {min(gain):+.3f} beside it; the lowest R2 is {worst:.3f}."
+        )
+    return "\n".join(said) + "\n"
+
+
+def _shares(rows: pd.DataFrame, epsilons: list[str]) -> str:
+    """R2 over that of gradient boosting, for tables of at least 4,000 records."""
+    head, lines = ["table", "records", *(f"epsilon {e}" for e in epsilons)], []
+    large = rows[rows["records"] * rows["folds"] / (rows["folds"] - 1) >= 4_000]
+    for name, group in large.groupby("set"):
+        best = _r2(rows, name, OTHERS[0], "")
+        shares = [_r2(rows, name, "ForestRegressor", e) / best for e in epsilons]
+        lines.append([name, f"{group['records'].iloc[0]:,}", *(f"{100 * s:.0f}%" for s in shares)])
+    means = np.mean([[float(c[:-1]) for c in line[2:]] for line in lines], axis=0)
+    lines.append(["mean", "", *(f"{m:.0f}%" for m in means)])
+    words = "Of tables with at least 4,000 records, the share of gradient boosting's R2.\n\n"
+    return words + common.markdown_table(head, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Questions of a forest that predicts a number: sums of clipped residuals, and where targets lie.
+
+A target t is the middle of its cell on the declared grid, in fixed point: half of the declared range
+is `HALF`, so t is between -HALF and HALF whatever the target's own unit. A record's score F is what
+earlier releases predict for it, in the same fixed point. The only thing that is ever summed is
+
+    g = (t - F) UNIT / width, rounded towards zero, clipped to +-UNIT,  for a public width >= 1.
+
+Integers only: |t - F| < 2^20 + 2^31 for every score of 32 bits, also one that has wrapped around, so
+the product with UNIT = 2^14 stays under 2^46. What a record adds is bounded by the clip and not by
+how its score came about.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith._arrays import Rebuilt
+from frith._jit import compiled
+from frith.domain import Domain
+from frith.domain.encoding import Batch
+from frith.errors import FormatError
+from frith.forest.trees import find_leaf
+from frith.kernels.base import ColumnKernel
+from frith.kernels.choices import Candidates, StepChoice
+from frith.kernels.gradients import UNIT, BinSums, Cells
+
+HALF = 2**20
+"""Half of the target's declared range, in the fixed point of scores."""
+_MAX_WIDTH = 2**24
+_LEVELS = 4
+_PARTS = 2 ** (_LEVELS + 1)
+_WEIGHT = 2**12
+_GROWTH = 1.12  # how much more a record counts in an interval of half the length
+
+
+@compiled
+def clipped_residual(code, cells, score, width):  # type: ignore[no-untyped-def]
+    """g of a record whose target is in cell `code` of `cells`."""
+    target = (2 * np.int64(code) + 1) * HALF // cells - HALF
+    distance = target - np.int64(score)
+    size = min(abs(distance) * UNIT // width, UNIT)
+    return size if distance >= 0 else -size
+
+
+def _check_width(width: object) -> None:
+    if type(width) is not int or not 1 <= width <= _MAX_WIDTH:
+        raise FormatError(f"a width of residuals is a whole number from 1 to {_MAX_WIDTH:,}")
+
+
+@dataclass(frozen=True, eq=False)
+class TargetCounts(Rebuilt):
+    """How many targets lie in each of 32 equal parts of the declared range.
+
+    A record is in one part: L1 = squared L2 = 1.
+    """
+
+    domain: Domain
+    shape: ClassVar[tuple[int, ...]] = (_PARTS,)
+    attributes: ClassVar[tuple[int, ...]] = ()
+    derived: ClassVar[tuple[ColumnKernel, ...]] = ()
+    l1: ClassVar[int] = 1
+    l2_squared: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        _ = self.domain.target  # raises where labels are classes
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        parts = batch.labels.astype(np.int64) * _PARTS // self.domain.target.cells
+        out += np.bincount(parts, minlength=_PARTS)
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalChoice(Candidates):
+    """Intervals of the declared range, of 1, 1/2, .. 1/16 of it, each half over the next one.
+
+    A score is the number of targets inside, times a public integer that is larger for a shorter
+    interval: `_WEIGHT` for the shortest.
+
+    Range    `_WEIGHT`: a record raises the score of each interval that it is in, by at most that,
+             and no other. All scores move the same way.
+    """
+
+    kernel: TargetCounts
+    range_: ClassVar[int] = _WEIGHT
+
+    @functools.cached_property
+    def _intervals(self) -> list[tuple[int, int, int]]:
+        """The first part of each interval, its number of parts, and its weight."""
+        return [
+            (k * (_PARTS >> j) // 2, _PARTS >> j, math.floor(_WEIGHT * _GROWTH ** (j - _LEVELS)))
+            for j in range(_LEVELS + 1)
+            for k in range(2 ** (j + 1) - 1)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._intervals)
+
+    def scores(self, sums: NDArray[np.int64]) -> NDArray[Any]:
+        below = np.concatenate([[0], np.cumsum(sums)])
+        return np.array([w * (below[b + k] - below[b]) for b, k, w in self._intervals])
+
+    def chosen(self, place: int) -> tuple[int, int]:
+        """The interval's center and half of its length, in the fixed point of scores."""
+        begin, count, _ = self._intervals[place]
+        part = 2 * HALF // _PARTS
+        return begin * part + count * part // 2 - HALF, count * part // 2
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums(BinSums):
+    """In every bin of every attribute, the sum of its records' clipped residuals g.
+
+    A record adds g to one bin of each attribute, and |g| <= UNIT.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        _check_width(self.width)
+        _ = self.domain.target
+        self.column.check(self.domain, None)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.layout.n_bins,)
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        lookup, begins = self.layout.lookup
+        _sum_residuals(
+            batch.codes, batch.labels, self.domain.target.cells, batch.derived[self.column],
+            self.width, lookup, begins, out,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualChoice(StepChoice):
+    """Every split in two, each followed by itself with the sign turned, by sums of residuals.
+
+    Range    2 UNIT: one more record moves each score by g or by -g, and |g| <= UNIT.
+    """
+
+    kernel: ResidualSums  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualCells(Cells):
+    """In every leaf of one tree, the sums of g and of UNIT - |g| over its records.
+
+    A record is in one leaf and moves the two sums by |g| and UNIT - |g|: by UNIT together in L1, and
+    by g^2 + (UNIT - |g|)^2 <= UNIT^2 in squared L2, with equality at 0 and UNIT. So the second sum,
+    which tells how many records there are and how far off they are, costs nothing.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        _check_width(self.width)
+        _ = self.domain.target
+        self.check_tree(None)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.tree.leaves), 2
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        tree = self.tree
+        _sum_leaves(
+            batch.codes, batch.labels, self.domain.target.cells, batch.derived[self.column],
+            self.width, tree.roots[0], tree.nodes, tree.sets, out,
+        )  # fmt: skip
+
+
+@compiled
+def _sum_residuals(codes, labels, cells, scores, width, lookup, begins, out):  # type: ignore[no-untyped-def]
+    """By code in 32 bits, which 65,536 records cannot fill, and then by bin."""
+    of_codes = np.zeros(len(lookup), dtype=np.int32)
+    for start in range(0, len(codes), 65_536):
+        of_codes[:] = 0
+        for i in range(start, min(start + 65_536, len(codes))):
+            g = np.int32(clipped_residual(labels[i], cells, scores[i], width))
+            for a in range(codes.shape[1]):
+                of_codes[np.uint64(begins[a]) + np.uint64(codes[i, a])] += g
+        for code in range(len(lookup)):
+            out[lookup[code]] += of_codes[code]
+
+
+@compiled
+def _sum_leaves(codes, labels, cells, scores, width, root, nodes, sets, out):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        g = clipped_residual(labels[i], cells, scores[i], width)
+        leaf = find_leaf(codes, i, root, nodes, sets)
+        out[leaf, 0] += g
+        out[leaf, 1] += UNIT - abs(g)

@@ -1,0 +1,194 @@
+"""A private forest that predicts a number, without parameters to tune."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from frith.curator import CuratorLike
+from frith.domain import Categorical, Domain, Numeric
+from frith.domain.draft import draft_target
+from frith.engines import Engine
+from frith.errors import DomainError
+from frith.forest import Forest
+from frith.growing.parts import forest_of_parts
+from frith.growing.residual_boosting import MANY, ResidualBoosting
+from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.learners.base import PrivateForest
+from frith.learners.parameters import share
+from frith.privacy.budget import Budget
+
+_GAUSSIAN_GAIN = 1.7  # how much more signal a delta must buy before its guarantee is taken
+
+
+class ForestRegressor(RegressorMixin, PrivateForest):
+    """Predicts a number: give it a domain whose label has bounds, and a budget.
+
+    Sign-step boosting on clipped residuals. An interval of the declared range is chosen privately, so
+    bounds may be several times too wide; a mean in it is the start. Each step privately chooses a
+    split in two and a sign, and moves the predictions of all records by a fixed amount to either
+    side. A few steps make an oblivious tree, to which public cuts around the chosen ones are added.
+    Then two sums in each of its cells are released, and give every cell a value that weighs signal
+    against noise (`growing.residual_boosting`). How many steps there are follows from the number of
+    records and the budget: where they carry no step, the prediction is a private mean, shrunk as
+    its noise demands. The loss is the squared one: predictions are means.
+
+    Parameters
+    ----------
+    domain : Domain, str, Path or None, default=None
+        What is public about the table, or the path of a domain file. Its label is `Numeric`: targets
+        beyond its bounds are clamped to them. Without a domain it is learned from the data, with a
+        `PrivacyLeakWarning`.
+    epsilon : int, float, str or Fraction, default=1.0
+        The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
+        sums, without any guarantee.
+    delta : int, float, str or Fraction, default=0
+        0 gives a pure guarantee. Above 0 Gaussian noise is used under zCDP where it allows more;
+        where it does not, a pure guarantee of the same epsilon is given (if the domain declares the
+        number of records and no ledger is charged).
+    size_share : float, str or Fraction, default=0.02
+        The share of the budget for a noisy number of records. Spent only if the domain does not
+        declare that number.
+    ledger : str, Path or None, default=None
+        The ledger file that every fit is charged to, before a record is read.
+    n_jobs : int or None, default=None
+        The number of threads; None takes all cores.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        What was released, with its guarantee. `forest_.describe()` lists every question that was
+        asked of the records, and its share of the budget.
+    receipt_ : Receipt or None
+        The ledger's receipt for the last fit.
+
+    Privacy
+    -------
+    `fit` is (epsilon, delta)-DP for neighbors that differ by one record, or by all records of one
+    person where the domain names one. Shares are fixed before the first question and add up to at
+    most one; each is spent on a question whose sensitivity is proven where it is defined
+    (`kernels.residuals`). All of them are about g, the distance of a record's target from its score
+    so far, over a public width, rounded towards zero and clipped to +-1. The score is a function of the
+    record and of earlier releases, the width of public facts and earlier releases.
+
+    *The interval* is chosen from a public list by weighted counts of the targets inside. A record
+    raises scores by at most the largest weight, all the same way: that is the range.
+    *A step* chooses from a public list. Its scores are the sum of g over one side of a split minus
+    the sum over the other, and the reverse. One more record moves every score by g or -g: range 2.
+    *Sums.* A record is in one cell and moves the sums of g and of 1 - |g| there by 1 together in L1,
+    and by at most 1 in squared L2. The mean is the tree of one cell.
+
+    Everything else (mean, scale of residuals, values, shrinkage) reads releases and public facts.
+    For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
+    A target that is missing or no number is not counted; no value of a target raises.
+
+    The full proof is in docs/proofs/regression.md.
+
+    Notes
+    -----
+    Values of nodes are scores: what a tree adds to the prediction, in the target's own unit; the
+    first tree has the mean. Predictions are clipped to the declared bounds.
+
+    There are no quantiles, prediction intervals, rules, pictures of trees or model cards of such
+    forests, and the server does not train them.
+
+    Examples
+    --------
+    >>> from frith import Domain, ForestRegressor, Numeric
+    >>> domain = Domain([Numeric("age", 0, 100)], Numeric("pay", 0, 10), records=1_000)
+    >>> X, y = [[20], [60]] * 500, [1, 9] * 500
+    >>> model = ForestRegressor(domain, epsilon=1).fit(X, y)
+    >>> print(model.forest_.guarantee.epsilon)
+    1
+    """
+
+    def __init__(
+        self,
+        domain: Any = None,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 0,
+        size_share: Any = 0.02,
+        ledger: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.domain = domain
+        self.epsilon = epsilon
+        self.delta = delta
+        self.size_share = size_share
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+
+    def learn(self, curator: CuratorLike) -> Forest:
+        n = curator.records(share("size_share", self.size_share))
+        signal = signal_of(n, curator.budget, curator.records_per_unit)
+        layout = Layout(curator.domain, _cuts(curator.domain, signal))
+        return forest_of_parts(curator, ResidualBoosting(curator, layout, n, signal).learn())
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number predicted for each record, within the declared bounds. Costs no budget."""
+        check_is_fitted(self)
+        return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """What each attribute adds to each record's prediction; see `Forest.explain`.
+
+        A row adds up to the prediction before it is clipped to the declared bounds. Costs no budget,
+        and is exact about X: a private X is not covered by the guarantee.
+        """
+        check_is_fitted(self)
+        return self.forest_.explain(self._table_to_predict(X))
+
+    # -- targets -------------------------------------------------------------------------------
+
+    def _check_task(self, domain: Domain) -> None:
+        if isinstance(domain.label, Categorical):
+            raise DomainError(
+                f"{type(self).__name__} predicts a number between public bounds, and the label "
+                f"{domain.label.name!r} has {domain.label.size} declared values; use "
+                "ForestClassifier, or declare the label's low and high"
+            )
+
+    def _draft_label(self, name: str, y: NDArray[Any], classes: Any) -> Numeric:
+        numbers = y.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise ValueError("Input y contains infinity; drop those records, or declare a domain")
+        return draft_target(numbers, name)
+
+    def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
+        """Serve a request with a delta by a pure guarantee where Gaussian noise buys too little.
+
+        Not where a ledger counts in rho: there a pure epsilon costs far more than what was asked.
+        """
+        domain = engine.domain
+        is_free = self.ledger is None and not budget.is_exact
+        if budget.delta and is_free and domain.records is not None:
+            per_person = 1 if domain.person is None else domain.person.records
+            pure, n = Budget(budget.epsilon), max(1, domain.records)
+            gain = signal_of(n, budget, per_person) / signal_of(n, pure, per_person)
+            budget = budget if gain > _GAUSSIAN_GAIN else pure
+        return super()._open_curator(engine, budget, act)
+
+
+def signal_of(n_records: int, budget: Budget, per_person: int) -> float:
+    """Records times the epsilon that each of them has; under zCDP, what gives as many steps."""
+    if budget.is_exact:
+        return math.inf
+    if budget.unit == "epsilon":
+        return n_records * float(budget.epsilon) / per_person
+    return 25 * (n_records / per_person * math.sqrt(5.6 * float(budget.total)) / 17.5) ** (4 / 3)
+
+
+def _cuts(domain: Domain, signal: float) -> tuple[NDArray[np.int32], ...]:
+    """Those of the classifier, and twice as many where there is much signal."""
+    cuts = mixed_cuts(domain)
+    if signal < MANY:
+        return cuts
+    finer = equal_width_cuts(domain, 64)
+    return tuple(np.union1d(a, b).astype(np.int32) for a, b in zip(cuts, finer, strict=True))

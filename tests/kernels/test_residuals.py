@@ -1,0 +1,307 @@
+"""Sums of clipped residuals against a loop, in every engine, and what one record can move."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frith import Categorical, Domain, Numeric
+from frith.domain.encoding import Batch
+from frith.engines import MemoryEngine
+from frith.errors import FormatError
+from frith.growing.builder import single_leaf
+from frith.growing.oblivious import ObliviousTree
+from frith.kernels import (
+    IntervalChoice,
+    ResidualCells,
+    ResidualChoice,
+    ResidualSums,
+    TargetCounts,
+    add_batch,
+    residuals,
+)
+from frith.kernels.gradients import UNIT, ScoreColumn
+from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.residuals import HALF
+from frith.kernels.splits import BinarySplits
+from tests import twins
+from tests.engines.tables import WITH_NAMES
+from tests.strategies import domains, examples
+
+WIDTHS = (1, 7, 1_000, HALF // 3, HALF, 4 * HALF, 2**24)
+
+
+# -- the twin --------------------------------------------------------------------------------------
+
+
+def residual(code, cells, score, width):
+    """(t - F) / width in units, rounded towards zero and clipped."""
+    target = (2 * code + 1) * HALF // cells - HALF
+    share = Fraction((target - score) * UNIT, width)
+    return max(-UNIT, min(UNIT, int(share)))  # int() rounds towards zero
+
+
+def leaf_number(codes, tree):
+    return tree.leaves.tolist().index(twins.leaf_of(codes, tree.roots[0], tree))
+
+
+def residual_of(record, kernel):
+    codes, label = record
+    score, column = 0, kernel.column
+    while column is not None:
+        score += int(column.values[leaf_number(codes, column.tree)])
+        column = column.before
+    return residual(label, kernel.domain.label.cells, score, kernel.width)
+
+
+def naive_cells(records, kernel):
+    out = np.zeros(kernel.shape, dtype=int)
+    for record in records:
+        g, leaf = residual_of(record, kernel), leaf_number(record[0], kernel.tree)
+        out[leaf] += [g, UNIT - abs(g)]
+    return out
+
+
+def naive_bins(records, kernel):
+    sums = []
+    for a, attribute in enumerate(kernel.domain.attributes):
+        cuts, is_number = kernel.layout.cuts[a].tolist(), isinstance(attribute, Numeric)
+        bins = [0] * (len(cuts) + 1 if is_number else attribute.size)
+        for record in records:
+            code = record[0][a]
+            bins[sum(cut <= code for cut in cuts) if is_number else code] += residual_of(
+                record, kernel
+            )
+        sums += bins
+    return np.array(sums)
+
+
+def naive_parts(records, kernel):
+    out = np.zeros(32, dtype=int)
+    for _, label in records:
+        out[label * 32 // kernel.domain.label.cells] += 1
+    return out
+
+
+# -- domains, tables and kernels ---------------------------------------------------------------------
+
+
+@st.composite
+def targets(draw):
+    """A domain of few attributes whose label is a number, with up to 20 records of any sort."""
+    domain = draw(domains(most=2))
+    cells = draw(st.sampled_from([2, 5, 1_024, 65_535]))
+    domain = replace(domain, label=Numeric("target", -1, 7, cells=cells))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n = draw(st.integers(0, 20))
+    table = {a.name: cells_of(a, n, rng) for a in domain.attributes}
+    numbers = rng.choice([*rng.uniform(-3, 9, 8), -1, 7, float("nan"), float("inf")], n)
+    table["target"] = numbers.tolist()
+    return domain, table, rng
+
+
+def cells_of(attribute, n, rng):
+    if isinstance(attribute, Categorical):
+        return [attribute.values[i] for i in rng.integers(0, attribute.size, n)]
+    return rng.uniform(attribute.low, attribute.high, n).tolist()
+
+
+def kernels_of(domain, rng):
+    """All three, over a column of two random trees."""
+    layout = Layout(
+        domain, mixed_cuts(domain) if rng.random() < 0.5 else equal_width_cuts(domain, 3)
+    )
+    splits, column = BinarySplits(layout), None
+    for _ in range(2):
+        tree = grown(domain, splits, rng)
+        values = rng.integers(-HALF, HALF, len(tree.leaves)).astype(np.int32)
+        column = ScoreColumn(tree, values, column)
+    width = int(rng.choice(WIDTHS))
+    return (
+        ResidualSums(layout, column, width),
+        ResidualCells(grown(domain, splits, rng), column, domain, width),
+        TargetCounts(domain),
+    )
+
+
+def grown(domain, splits, rng):
+    tree = ObliviousTree(domain)
+    for _ in range(3):
+        tree.ask(splits[int(rng.integers(len(splits)))])
+    return tree.trees()
+
+
+# -- right sums --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", WITH_NAMES)
+@examples(8)
+@given(st.data())
+def test_sums_equal_the_twin_in_every_engine(source, data):
+    """In batches of any size, whether the column of scores is kept or computed again."""
+    domain, table, rng = data.draw(targets())
+    records = twins.records_of(table, domain)
+    kernels = kernels_of(domain, rng)
+    with WITH_NAMES[source](table, domain, rows=int(rng.integers(1, 9)), threads=2) as engine:
+        if rng.random() < 0.5:
+            engine.derive(kernels[0].column)
+        for kernel, naive in zip(kernels, (naive_bins, naive_cells, naive_parts), strict=True):
+            assert np.array_equal(engine.aggregate(kernel), naive(records, kernel))
+
+
+def test_sums_equal_the_twin_without_the_compiler(monkeypatch):
+    for name, function in list(vars(residuals).items()):
+        if hasattr(function, "py_func"):
+            monkeypatch.setattr(residuals, name, function.py_func)
+    domain = Domain([Numeric("a", 0, 9, cells=9)], Numeric("target", 0, 9, cells=64))
+    rng = np.random.default_rng(0)
+    table = {"a": rng.uniform(0, 9, 30).tolist(), "target": rng.uniform(0, 9, 30).tolist()}
+    records = twins.records_of(table, domain)
+    engine = MemoryEngine(pd.DataFrame(table), domain, threads=1)
+    for kernel, naive in zip(
+        kernels_of(domain, rng), (naive_bins, naive_cells, naive_parts), strict=True
+    ):
+        assert np.array_equal(engine.aggregate(kernel), naive(records, kernel))
+
+
+@examples(200)
+@given(
+    st.sampled_from([2, 7, 1_024, 65_535]).flatmap(
+        lambda n: st.tuples(st.integers(0, n - 1), st.just(n))
+    ),
+    st.integers(-(2**31), 2**31 - 1) | st.integers(-2 * HALF, 2 * HALF),
+    st.sampled_from(WIDTHS),
+)
+def test_a_residual_is_rounded_towards_zero_and_clipped(place, score, width):
+    """At every score that 32 bits hold: one that has wrapped around moves no more than another."""
+    code, cells = place
+    g = residuals.clipped_residual(code, cells, np.int32(score), width)
+    assert g == residual(code, cells, score, width)
+    assert abs(g) <= UNIT
+
+
+def test_records_past_what_32_bits_hold_are_summed_in_parts():
+    n = 2 * 65_536 + 3
+    domain = Domain([Categorical("a", ("x",))], Numeric("target", 0, 1, cells=2))
+    layout = Layout(domain, mixed_cuts(domain))
+    column = ScoreColumn(single_leaf(), np.array([-2 * HALF], dtype=np.int32))
+    batch = Batch(np.zeros((n, 1), dtype=np.uint8), np.ones(n, dtype=np.uint8))
+    for kernel, expected in (
+        (ResidualSums(layout, column, 1), [n * UNIT]),
+        (ResidualCells(single_leaf(), column, domain, 1), [n * UNIT, 0]),
+    ):
+        out = np.zeros(kernel.shape, dtype=np.int64)
+        add_batch(kernel, batch, out)
+        assert out.ravel().tolist() == expected
+
+
+# -- one record --------------------------------------------------------------------------------------
+
+
+def tiny():
+    """Every record of this domain can be tried."""
+    attributes = [Categorical("a", ("x", "y")), Numeric("b", 0, 1, cells=3)]
+    domain = Domain(attributes, Numeric("target", 0, 1, cells=5))
+    every = [(a, b, t) for a in range(2) for b in range(3) for t in range(5)]
+    codes = np.array([[a, b] for a, b, _ in every], dtype=domain.code_type)
+    labels = np.array([t for *_, t in every], dtype=domain.label_type)
+    return domain, [Batch(codes[i : i + 1], labels[i : i + 1]) for i in range(len(every))]
+
+
+def moved(kernel, batch):
+    batch = Batch(batch.codes, batch.labels)
+    out = np.zeros(kernel.shape, dtype=np.int64)
+    add_batch(kernel, batch, out)
+    return out
+
+
+def test_no_record_of_a_domain_moves_more_than_is_stated_and_one_moves_as_much():
+    domain, records = tiny()
+    layout = Layout(domain, equal_width_cuts(domain, 3))
+    largest = dict.fromkeys(("bins", "cells", "squares", "range", "interval"), 0)
+    rng = np.random.default_rng(1)
+    for width in WIDTHS:
+        for _ in range(6):
+            sums, cells, parts = (
+                replace(k, width=width) if hasattr(k, "width") else k
+                for k in kernels_of(domain, rng)
+            )
+            sums = replace(sums, layout=layout)
+            steps, intervals = ResidualChoice(sums, BinarySplits(layout)), IntervalChoice(parts)
+            for record in records:
+                of_bins, of_cells = moved(sums, record), moved(cells, record)
+                change, risen = steps.scores(of_bins), intervals.scores(moved(parts, record))
+                assert np.abs(of_bins).sum() <= sums.l1 == 2 * UNIT
+                assert (of_bins**2).sum() <= sums.l2_squared == 2 * UNIT**2
+                assert np.abs(of_cells).sum() == cells.l1 == UNIT  # whatever its residual
+                assert (of_cells**2).sum() <= cells.l2_squared == UNIT**2
+                assert change.max() - change.min() <= steps.range_ == 2 * UNIT
+                assert risen.min() >= 0
+                assert risen.max() <= intervals.range_
+                largest["bins"] = max(largest["bins"], np.abs(of_bins).sum())
+                largest["squares"] = max(largest["squares"], (of_cells**2).sum())
+                largest["range"] = max(largest["range"], change.max() - change.min())
+                largest["interval"] = max(largest["interval"], risen.max())
+    assert largest["bins"] == 2 * UNIT
+    assert largest["squares"] == UNIT**2
+    assert largest["range"] == 2 * UNIT
+    assert largest["interval"] == IntervalChoice.range_
+
+
+def test_scores_of_steps_and_intervals_are_linear_in_the_records():
+    """So what a lone record moves is what it moves in any table."""
+    domain, records = tiny()
+    sums, _, parts = kernels_of(domain, np.random.default_rng(2))
+    for choice in (ResidualChoice(sums, BinarySplits(sums.layout)), IntervalChoice(parts)):
+        several = sum(moved(choice.kernel, r) for r in records[:12])
+        one = moved(choice.kernel, records[20])
+        assert np.array_equal(
+            choice.scores(several + one), choice.scores(several) + choice.scores(one)
+        )
+
+
+@pytest.mark.parametrize("width", [0, -1, 1.5, True, None, 2**24 + 1, np.int64(5)])
+def test_a_width_that_would_unbound_a_residual_is_refused(width):
+    domain, _ = tiny()
+    column = ScoreColumn(single_leaf(), np.zeros(1, dtype=np.int32))
+    layout = Layout(domain, mixed_cuts(domain))
+    for make in (
+        lambda: ResidualSums(layout, column, width),
+        lambda: ResidualCells(single_leaf(), column, domain, width),
+    ):
+        with pytest.raises(FormatError, match="a width of residuals"):
+            make()
+
+
+# -- intervals ---------------------------------------------------------------------------------------
+
+
+def test_intervals_cover_the_range_half_over_each_other():
+    domain, _ = tiny()
+    choice = IntervalChoice(TargetCounts(domain))
+    found = [choice.chosen(i) for i in range(len(choice))]
+    assert len(found) == 1 + 3 + 7 + 15 + 31
+    assert found[0] == (0, HALF)
+    for half in (HALF >> j for j in range(5)):
+        centers = [c for c, h in found if h == half]
+        assert centers == list(range(-HALF + half, HALF - half + 1, half))
+
+
+def test_an_interval_is_scored_by_the_targets_inside():
+    domain = Domain([Categorical("a", ("x",))], Numeric("target", 0, 32, cells=32))
+    choice = IntervalChoice(TargetCounts(domain))
+    targets = np.array([3, 3, 4, 20])
+    sums = np.bincount(targets, minlength=32)
+    for score, (center, half) in zip(
+        choice.scores(sums), map(choice.chosen, range(len(choice))), strict=True
+    ):
+        low, high = ((center + s * half + HALF) * 16 // HALF for s in (-1, 1))
+        inside = int(((targets >= low) & (targets < high)).sum())
+        assert (score > 0) == (inside > 0)
+        assert score <= inside * choice.range_
+    best = choice.chosen(int(np.argmax(choice.scores(sums))))
+    assert best[1] == HALF >> 4
