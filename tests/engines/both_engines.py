@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from frith import Categorical, Domain, Numeric
+from frith import Categorical, Domain, ForestRegressor, Numeric
 from frith.curator import Curator
 from frith.domain.synthetic import synthetic_table
 from frith.engines import MemoryEngine
@@ -74,7 +74,10 @@ def fit_all(records, **options):
             CorrectCounts(layout, (0, 2), rng.integers(-9, 9, n_labels), scores, np.arange(3))
         )
         seen |= engine.seen
-    return seen
+    domain = Domain(ATTRIBUTES, Numeric("target", 0, 1, cells=100), records=5_000)
+    engine = both(domain, records, 0, **options)
+    ForestRegressor(domain=domain).learn(Curator(engine, Budget.of(1), source=ExactSource()))
+    return seen | engine.seen
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from frith.domain import Domain
+from frith.domain import Domain, Numeric
 from frith.domain.encoding import Batch
 from frith.engines import gpu_loops as loops
 from frith.engines.base import Engine, LocalEngine, Raw
@@ -20,6 +20,7 @@ from frith.kernels import ColumnKernel, Kernel, LeafCounts, RecordCount, SplitCo
 from frith.kernels.counts import CorrectCounts
 from frith.kernels.gradients import SIGMOID, CellSums, GradientSums, ScoreColumn
 from frith.kernels.label_gradients import WEIGHTS, LabelCells, LabelGradients
+from frith.kernels.residuals import ResidualCells, ResidualSums, TargetCounts
 from frith.kernels.strengths import StrengthCounts
 
 _SHARED_CELLS = 12_000  # of 32 bits, which every GPU has
@@ -167,7 +168,8 @@ class Chunk:
     @staticmethod
     def row_bytes(domain: Domain) -> int:
         """With its scores, twice: those of a step, and of the step before."""
-        n_scores = 1 if domain.n_labels == 2 else domain.n_labels
+        is_target = isinstance(domain.label, Numeric)
+        n_scores = 1 if is_target or domain.n_labels == 2 else domain.n_labels
         codes = len(domain.attributes) * domain.code_type.itemsize
         return int(codes + domain.label_type.itemsize + 8 * n_scores)
 
@@ -362,6 +364,26 @@ def _cells(kernel: CellSums) -> Question:
     return Question(loops.sum_cells, _size(kernel), args, words, (kernel.column,))
 
 
+def _targets(kernel: TargetCounts) -> Question:
+    return Question(loops.count_targets, _size(kernel), (kernel.domain.target.cells, _size(kernel)))
+
+
+def _residuals(kernel: ResidualSums) -> Question:
+    (lookup, begins), layout = kernel.layout.lookup, kernel.layout
+    args = (kernel.domain.target.cells, kernel.width, *_on_gpu(begins))
+    return Question(
+        loops.sum_residuals, len(lookup), args, columns=(kernel.column,),
+        finish=lambda cells: _by_bin(cells[:, None], layout),
+    )  # fmt: skip
+
+
+def _residual_cells(kernel: ResidualCells) -> Question:
+    words, sets = _on_gpu(loops.pack(kernel.tree), kernel.tree.sets)
+    cells, root = kernel.domain.target.cells, np.uint32(kernel.tree.roots[0])
+    args, columns = (cells, kernel.width, root, sets), (kernel.column,)
+    return Question(loops.sum_residual_cells, _size(kernel), args, words, columns)
+
+
 def _vectors(kernel: LabelGradients) -> Question:
     (lookup, begins), n_labels = kernel.layout.lookup, kernel.domain.n_labels
     return Question(
@@ -397,7 +419,8 @@ def _records(kernel: RecordCount) -> Question:
 QUESTIONS: dict[type, Callable[[Any], Question]] = {
     RecordCount: _records, LeafCounts: _leaves, SplitCounts: _splits, GradientSums: _gradients,
     CellSums: _cells, LabelGradients: _vectors, LabelCells: _label_cells, CorrectCounts: _correct,
-    StrengthCounts: _right,
+    StrengthCounts: _right, TargetCounts: _targets, ResidualSums: _residuals,
+    ResidualCells: _residual_cells,
 }  # fmt: skip
 
 

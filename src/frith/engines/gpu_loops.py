@@ -18,6 +18,7 @@ from frith.forest.trees import Trees
 from frith.kernels.gradients import _REACH, UNIT
 from frith.kernels.gradients import _SHIFT as _STEP_SHIFT
 from frith.kernels.label_gradients import _LARGEST, _SHIFT
+from frith.kernels.residuals import clipped_residual
 from frith.kernels.strengths import _TENTHS
 
 RECORDS = 2**16
@@ -129,6 +130,30 @@ def sum_cells(i, codes, labels, words, args, out, base):  # type: ignore[no-unty
     place = base + uint32(2) * walk(codes, i, root, words, sets)
     cuda.atomic.add(out, place, int32(labels[i]) * int32(UNIT) - p)
     cuda.atomic.add(out, place + uint32(1), p * (int32(UNIT) - p) // int32(UNIT))
+
+
+@cuda.jit(device=True)
+def count_targets(i, codes, labels, words, args, out, base):  # type: ignore[no-untyped-def]
+    cells, parts = args
+    cuda.atomic.add(out, base + int64(labels[i]) * parts // cells, 1)
+
+
+@cuda.jit(device=True)
+def sum_residuals(i, codes, labels, words, args, out, base):  # type: ignore[no-untyped-def]
+    """By code; the host adds them up by bin."""
+    scores, cells, width, begins = args
+    g = int32(clipped_residual(labels[i], cells, scores[0, i], width))
+    for a in range(codes.shape[0]):
+        cuda.atomic.add(out, base + begins[a] + codes[a, i], g)
+
+
+@cuda.jit(device=True)
+def sum_residual_cells(i, codes, labels, words, args, out, base):  # type: ignore[no-untyped-def]
+    scores, cells, width, root, sets = args
+    g = int32(clipped_residual(labels[i], cells, scores[0, i], width))
+    place = base + uint32(2) * walk(codes, i, root, words, sets)
+    cuda.atomic.add(out, place, g)
+    cuda.atomic.add(out, place + uint32(1), int32(UNIT) - abs(g))
 
 
 # -- many labels: an array of each record's own, whose size a GPU must know when it compiles -----
