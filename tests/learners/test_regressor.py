@@ -457,9 +457,12 @@ def test_an_onnx_model_predicts_the_same_numbers(forest):
     assert (said == 8).any()
 
 
-def test_model_cards_say_that_they_are_not_offered(forest):
-    with pytest.raises(FrithError, match="model cards: not offered"):
-        make_card(forest)
+def test_a_model_card_says_what_is_predicted_and_how_far_off_it_is(forest):
+    card = make_card(forest)
+    assert "price: 0 to 8" in card
+    assert "What attributes add to price, in its own unit" in card
+    assert "Not tested here." in card
+    assert re.search(r"R2 is 0\.\d", make_card(forest, table_of(300, seed=9)))
 
 
 def test_a_report_has_effects_and_no_rules(forest):
