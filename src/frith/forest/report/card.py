@@ -79,10 +79,7 @@ def _effects(forest: Forest) -> list[str]:
             label = "" if len(effects.labels) == 1 else f" for {effects.labels[k]}"
             ends.append(f"{effect.pieces.texts[piece]}{label}: {value:+.2f} ± {noise:.2f}")
         rows.append((effect.attribute.name, *ends))
-    words = (
-        f"What attributes add to {effects.unit}, at most; ± is the noise's standard error, "
-        "and no interval."
-    )
+    words = f"What attributes add to {effects.unit}, at most; ± is a standard error of noise, no interval."
     return [f"## Effects\n\n{_text(words)}", _table(("attribute", "lowest", "highest"), rows)]
 
 
