@@ -28,7 +28,7 @@ def few_steps():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("frith.growing.boosting.LIMIT_STEPS", 40)
         patch.setattr("frith.learners.forest.LIMIT_STEPS", 40)
-        patch.setattr("frith.growing.residual_boosting.LIMIT_STEPS", 24)
+        patch.setattr("frith.growing.residual_boosting.LIMIT_STEPS", 12)
         yield
 
 

@@ -95,7 +95,7 @@ class ForestRegressor(RegressorMixin, PrivateForest):
     Values of nodes are scores: what a tree adds to the prediction, in the target's own unit; the
     first tree has the mean. Predictions are clipped to the declared bounds.
 
-    There are no quantiles, prediction intervals, rules, pictures of trees or model cards of such
+    There are no quantiles, prediction intervals, rules, pictures of trees or private scores of such
     forests, and the server does not train them.
 
     Examples

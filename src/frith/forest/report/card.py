@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from frith.forest.forest import Forest
-from frith.forest.kinds import ValueKind, refuse_number
+from frith.forest.kinds import ValueKind
 from frith.forest.report.facts import (
     NOT_THE_SAME,
     domain_rows,
@@ -21,7 +21,7 @@ from frith.forest.report.facts import (
     spent_rows,
     title_of,
 )
-from frith.forest.report.trial import score_words, try_forest
+from frith.forest.report.trial import number_words, score_words, try_forest
 from frith.privacy.promise import amounts, promise
 
 _EFFECTS = 10
@@ -34,7 +34,6 @@ def write_card(forest: Forest, path: str | Path, data: Any = None) -> None:
 
 def make_card(forest: Forest, data: Any = None) -> str:
     """A model card in Markdown. With `data` it is as private as those records."""
-    refuse_number(forest.domain, "model cards")
     claim = forest.guarantee
     claimed = amounts(claim.epsilon, claim.delta) if claim.holds else "no guarantee"
     parts = [
@@ -58,8 +57,12 @@ def make_card(forest: Forest, data: Any = None) -> str:
 
 
 def _tested(forest: Forest, data: Any) -> str:
+    if data is None and forest.domain.has_target:
+        return "Not tested here."
     if data is None:
         return "Not tested here. A private score on the training table is a further release, and is charged."
+    if forest.domain.has_target:
+        return _text(number_words(forest, data))
     return _text(score_words(try_forest(forest, data)))
 
 
