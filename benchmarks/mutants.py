@@ -94,6 +94,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/kernels/test_label_gradients.py", "tests/kernels/test_gradients.py",
     ),
     "kernels/criteria.py": ("tests/kernels/test_criteria.py",),
+    "kernels/residuals.py": ("tests/kernels/test_residuals.py", "tests/kernels/test_measured.py"),
 }  # fmt: skip
 """Which tests stand guard over which file, the quickest first."""
 
@@ -265,7 +266,10 @@ HEAVY = (
 QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "FRITH_SHRINK": "0", "OMP_NUM_THREADS": "1"}
 """Without plugins that these tests do not need, and without looking for the smallest example."""
 
-KERNELS = ("kernels/counts", "kernels/levels", "kernels/gradients", "kernels/label_gradients")
+KERNELS = (
+    "kernels/counts", "kernels/levels", "kernels/gradients", "kernels/label_gradients",
+    "kernels/residuals",
+)  # fmt: skip
 """Modules that would be compiled anew for each mutant: they run as Python instead."""
 
 
