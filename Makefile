@@ -35,7 +35,7 @@ chromium:  ## for the browser tests; they are skipped by name where it is missin
 		echo "no Chromium: browser tests are skipped; apt-get install chromium"
 
 test: lint java chromium  ## everything CI checks, in minutes
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=10
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -69,7 +69,7 @@ def test_a_walk_is_short(walk):
     assert 10 <= len(STOPS[walk]) == len(numbered) <= MOST_STOPS
 
 
-@pytest.mark.parametrize(("file", "name", "words"), itertools.chain(*STOPS.values()))
+@pytest.mark.parametrize(("file", "name", "words"), list(itertools.chain(*STOPS.values())))
 def test_every_stop_of_the_walk_is_there(file, name, words):
     assert name in defined(SOURCE / file)
     assert words.endswith(".")

@@ -410,7 +410,7 @@ def test_parts_of_parts_are_of_exact_types_too(tmp_path):
             GradientSums(LAYOUT, ScoreColumn(tree, values, column), 0, 9)
     first = vars(DOMAIN.attributes[0])
     fields = {f.name: first[f.name] for f in dataclasses.fields(DOMAIN.attributes[0])}
-    with pytest.raises(DomainError, match="Categorical or Numeric"):
+    with pytest.raises(DomainError, match="one of Categorical, Numeric, Date, Ordered"):
         dataclasses.replace(DOMAIN, attributes=(Nominal(**fields), *DOMAIN.attributes[1:]))
     lone, _ = Grower(DOMAIN, 1, 4).level([0])
     with pytest.raises(FormatError, match="some of the domain's"):

@@ -60,6 +60,7 @@ EVERYBODY = {
     "GET /v1/forests/{forest}/model.onnx",
     "POST /v1/forests/{forest}/predictions",
     "POST /v1/forests/{forest}/quotes",
+    "POST /v1/forests/{forest}/rules",
     "POST /v1/forests/{forest}/scores",
     "POST /v1/forests/{forest}/updates",
     "GET /v1/jobs",

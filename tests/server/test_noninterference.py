@@ -201,6 +201,8 @@ def train_all(s, deltas=("0", "1e-6")):
     bad = {"epsilon": "1", "learner": "gini", "parameters": {"n_trees": 0}}
     s.call("ana", "POST", "/v1/tables/small/forests", json=bad)
     s.work()
+    s.call("ana", "POST", f"/v1/forests/{forests['forest']}/rules", json={"epsilon": "1"})
+    s.work()
     return forests["random-decision"]
 
 
@@ -278,6 +280,7 @@ def browse(s, forest, suffix):
     s.form(ana, "/tables/small/forests", epsilon="0.5", learner="id3", kind="train")
     s.form(ana, f"/forests/{forest}/scores", epsilon="0.7")
     s.form(ana, f"/forests/{forest}/updates", epsilon="0.7", batch="more")
+    s.form(ana, f"/forests/{forest}/rules", epsilon="0.7")
     job = s.call("ana", "POST", "/v1/tables/small/forests", json={"epsilon": "3"})["id"]
     s.form(ana, f"/jobs/{job}/cancel")
     s.work()

@@ -157,7 +157,8 @@ def test_revoking_a_token_ends_its_sessions(house, analyst, curator):
 
 POSTS = [
     "/sign-out", "/tables/nursery/forests", "/jobs/x/cancel", "/forests/x/scores",
-    "/forests/x/updates", "/account/tokens", "/account/tokens/x/revoke", "/curate/register",
+    "/forests/x/updates", "/forests/x/rules", "/account/tokens", "/account/tokens/x/revoke",
+    "/curate/register",
     "/curate/tables/nursery/policy", "/curate/tables/nursery/version",
     "/curate/tables/nursery/batches", "/curate/tables/nursery/grants",
     "/curate/tables/nursery/grants/ana/withdraw", "/curate/members", "/curate/members/ana/tokens",
