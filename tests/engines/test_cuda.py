@@ -8,6 +8,8 @@ import pytest
 from numba import cuda
 
 import frith
+from frith.engines.gpu_loops import pack
+from frith.forest.trees import Trees
 from tests.tables import small_domain, small_table
 
 
@@ -30,3 +32,9 @@ def test_without_a_gpu_it_is_said_what_to_do():
 def test_other_devices_are_refused():
     with pytest.raises(ValueError, match="device='cuda' or by none"):
         frith.open_table(small_table(), small_domain(), device="tpu")
+
+
+def test_trees_that_do_not_fit_into_words_are_refused():
+    tree = Trees([0], [2**14, -1, -1], [0, -1, -1], [1, -1, -1])
+    with pytest.raises(frith.errors.SourceError, match="leave out device='cuda'"):
+        pack(tree)

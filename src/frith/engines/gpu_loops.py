@@ -14,6 +14,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint32
 from numpy.typing import NDArray
 
+from frith.errors import SourceError
 from frith.forest.trees import Trees
 from frith.kernels.gradients import _REACH, UNIT
 from frith.kernels.gradients import _SHIFT as _STEP_SHIFT
@@ -24,6 +25,7 @@ from frith.kernels.strengths import _TENTHS
 RECORDS = 2**16
 """The most records that are added up in 32 bits."""
 _CUT, _ALL, _SET = 0, 1, 2
+_MAX_ATTRIBUTES, _MAX_SETS = 2**14, 2**16  # that fit into a node's word
 
 Step = Callable[..., None]
 
@@ -32,11 +34,12 @@ Step = Callable[..., None]
 
 
 def pack(trees: Trees) -> NDArray[np.int64]:
-    """A word for every node: attribute, kind of split, cut or set, first child; of a leaf, its number.
-
-    A domain has fewer than 2^14 attributes here, a forest fewer than 2^16 sets of values, and a code
-    has 16 bits.
-    """
+    """A word for every node: attribute, kind of split, cut or set, first child; of a leaf, its number."""
+    if max(trees.asked, default=0) >= _MAX_ATTRIBUTES or len(trees.sets) > _MAX_SETS:
+        raise SourceError(
+            f"a GPU walks trees of at most {_MAX_ATTRIBUTES:,} attributes and {_MAX_SETS:,} sets of "
+            "values; leave out device='cuda'"
+        )
     attribute, cut, child, leaf = trees.nodes.astype(np.int64).T
     kind = np.select([cut >= 0, cut == -1], [_CUT, _ALL], _SET)
     value = np.where(kind == _CUT, cut, np.where(kind == _SET, -2 - cut, 0))
@@ -264,6 +267,17 @@ def count_right(i, codes, labels, words, args, out, base):  # type: ignore[no-un
 # -- passes --------------------------------------------------------------------------------------
 
 
+@cuda.jit(device=True)
+def _flush(sums, cells, copies, out):  # type: ignore[no-untyped-def]
+    """Add a block's copies of the sums to those in the GPU's own memory."""
+    for c in range(uint32(cuda.threadIdx.x), cells, uint32(cuda.blockDim.x)):
+        total = int64(0)
+        for copy in range(copies):
+            total += sums[copy * cells + c]
+        if total != 0:
+            cuda.atomic.add(out, c, total)
+
+
 @functools.cache
 def pass_in_shared(step: Step, with_words: bool) -> Any:
     """Sums of a block in its shared memory, a copy for some of its warps, then in the GPU's own.
@@ -290,12 +304,7 @@ def pass_in_shared(step: Step, with_words: bool) -> Any:
             for i in range(first + x, min(first + tile, records), width):
                 step(uint32(i), codes, labels, near, args, sums, base)
             cuda.syncthreads()
-            for c in range(x, cells, width):
-                total = int64(0)
-                for copy in range(copies):
-                    total += sums[copy * cells + c]
-                if total != 0:
-                    cuda.atomic.add(out, c, total)
+            _flush(sums, cells, copies, out)
             cuda.syncthreads()
             first += uint32(cuda.gridDim.x) * tile
 
@@ -375,12 +384,7 @@ def sum_pairs(with_push: bool) -> Any:
                     v, w = v >> uint32(8), w >> uint32(8)
                     cuda.atomic.add(sums, b + v * m + w, g3)
             cuda.syncthreads()
-            for c in range(x, cells, width):
-                total = int64(0)
-                for copy in range(copies):
-                    total += sums[copy * cells + c]
-                if total != 0:
-                    cuda.atomic.add(out, c, total)
+            _flush(sums, cells, copies, out)
             cuda.syncthreads()
             first += uint32(cuda.gridDim.x) * tile
 
