@@ -111,12 +111,10 @@ def test_a_second_signal_does_not_wait_for_workers():
             return subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
 
     shutdown = Shutdown()
-    began = time.monotonic()
     with Stubborn(Settings(workers=2), shutdown) as pool:
         shutdown.request()
         assert (shutdown.requested, shutdown.forced) == (True, False)
         shutdown.request()
-    assert time.monotonic() - began < 10
     assert [worker.returncode for worker in pool._workers] == [-signal.SIGKILL] * 2
 
 
