@@ -12,8 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from benchmarks.server_process import ServerProcess, free_port
+from frith.server.run.place import is_exposed, listening
 from frith.server.run.pool import WorkerPool
-from frith.server.run.serve import configure, is_exposed, listening
+from frith.server.run.serve import configure
 from frith.server.run.shutdown import Shutdown
 from frith.server.schema import Job
 from frith.server.settings import Settings

@@ -240,24 +240,30 @@ def _mapped(measurement: Any, slices: list[NDArray[np.int64]], threads: int) -> 
 
 @functools.lru_cache(maxsize=64)
 def _noise_measurement(is_laplace: bool, scale: float) -> Any:
-    import opendp.prelude as dp
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    numbers = _numbers()
     if is_laplace:
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+        return make_laplace(numbers, l1_distance(T="i64"), scale=scale)
+    return make_gaussian(numbers, l2_distance(T="f64"), scale=scale)
 
 
 @functools.lru_cache(maxsize=64)
 def _choice_measurement(gumbel: bool, scale: float) -> Any:
-    import opendp.prelude as dp
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.metrics import linf_distance
 
-    dp.enable_features("contrib")
-    measure = dp.zero_concentrated_divergence() if gumbel else dp.max_divergence()
-    return dp.m.make_noisy_max(
-        dp.vector_domain(dp.atom_domain(T="i64")),
-        dp.linf_distance(T="i64", monotonic=True),
-        measure,
-        scale=scale,
-    )
+    measure = zero_concentrated_divergence() if gumbel else max_divergence()
+    distance = linf_distance(T="i64", monotonic=True)
+    return make_noisy_max(_numbers(), distance, measure, scale=scale)
+
+
+def _numbers() -> Any:
+    """OpenDP's domain of whole numbers. Its modules one by one: all of them take a second to import."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))

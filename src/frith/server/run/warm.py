@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 
 import numpy as np
-import opendp.prelude  # noqa: F401 - 0.5 seconds that no job should wait for
+import opendp.measurements  # noqa: F401 - what a job imports
 from sqlalchemy.orm import configure_mappers
 
 import frith.server.run.cage  # noqa: F401 - what a job imports
