@@ -158,6 +158,7 @@ def test_replay_holds_for_persons(make, drawn):
 # -- ledger ------------------------------------------------------------------------------------
 
 
+@pytest.mark.xdist_group("processes")
 def test_every_fit_of_a_parallel_search_is_charged(make, tmp_path):
     """3 folds x 2 candidates and the refit: seven fits, from two processes, in one ledger."""
     X, y = split(small_table())

@@ -148,6 +148,7 @@ def some():
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.xdist_group("processes")
 def test_workers_say_nothing(capfd, backend):
     with joblib.parallel_backend(backend, n_jobs=2):
         joblib.Parallel()(joblib.delayed(tell)(some) for _ in range(2))

@@ -761,6 +761,7 @@ def server(tmp_path_factory):
         yield server
 
 
+@pytest.mark.xdist_group("slow clients")
 def test_500_slow_clients_do_not_keep_the_server_from_answering_and_are_hung_up_on(server):
     """Some never end their headers, some never send the body they announced."""
     token = server.sample.analyst_token
@@ -796,6 +797,7 @@ def read_all(connection, until):
         found += part
 
 
+@pytest.mark.xdist_group("slow clients")
 def test_a_client_that_drips_its_headers_is_hung_up_on(server):
     with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
@@ -814,6 +816,7 @@ def test_a_client_that_drips_its_headers_is_hung_up_on(server):
             raise AssertionError("it may drip for ever")
 
 
+@pytest.mark.xdist_group("slow clients")
 def test_a_client_that_asks_again_on_its_connection_is_not_hung_up_on(server):
     with server.client(server.sample.analyst_token) as client:
         began = time.monotonic()

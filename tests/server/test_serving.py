@@ -21,6 +21,7 @@ from frith.server.settings import Settings
 from tests.server.conftest import HOST
 
 pytestmark = pytest.mark.xdist_group("serving")
+FULL = os.environ.get("FRITH_FULL") == "1"
 
 
 def wait_for(what, seconds=60):
@@ -59,7 +60,7 @@ def state_of(server, job):
 # -- ending ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT] if FULL else [signal.SIGTERM])
 def test_a_signal_ends_the_server_when_its_job_is_done(tmp_path, number):
     with ServerProcess(tmp_path) as server:
         job, workers = ask_long(server), server.workers()
@@ -82,7 +83,7 @@ def test_workers_end_after_a_server_that_was_killed(tmp_path):
         wait_for(lambda: not any(is_running(pid) for pid in workers))
 
 
-@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("early", [True, False] if FULL else [True])
 def test_a_demo_that_is_told_to_end_leaves_nothing(tmp_path, early):
     folder = tmp_path / "temporary"
     folder.mkdir()
