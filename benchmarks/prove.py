@@ -99,6 +99,12 @@ STEPS = (
         "results/audit_diffprivlib.md",
     ),
     Step(
+        "draws",
+        "A hundred million draws of noise against each law, and draws a second beside OpenDP's.",
+        (PYTHON, "benchmarks/draws.py"),
+        "results/draws.md",
+    ),
+    Step(
         "mutants",
         "The privacy code broken in hundreds of small ways: which test noticed, and why some did not.",
         (PYTHON, "benchmarks/mutants.py"),
