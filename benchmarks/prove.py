@@ -105,6 +105,12 @@ STEPS = (
         "results/draws.md",
     ),
     Step(
+        "noise",
+        "What drawing noise takes of every learner's fit, on every table.",
+        (PYTHON, "benchmarks/noise.py"),
+        "results/noise.md",
+    ),
+    Step(
         "mutants",
         "The privacy code broken in hundreds of small ways: which test noticed, and why some did not.",
         (PYTHON, "benchmarks/mutants.py"),
