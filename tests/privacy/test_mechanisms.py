@@ -190,7 +190,7 @@ def _twenty_percent(noise):
     ("unit", "exponential"), [("epsilon", False), ("epsilon", True), ("rho", False)]
 )
 def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit, exponential):
-    scores, n = [3, 2, 0], 20_000
+    scores, n = [3, 2, 0], 10_000
     choice, half = (PrivateChoice(Fraction(1), r, unit, exponential) for r in (2, 1))
     source = OpenDPSource()
     won = np.bincount([source.choose(scores, [0.0] * 3, choice) for _ in range(n)], minlength=3) / n
