@@ -13,8 +13,18 @@ from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
 from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
+from frith.growing.parts import Part, forest_of_parts
 from frith.growing.random_trees import grow_random_trees
-from frith.kernels import Kernel, LabelChoice, LeafCounts, NodeSizes, SplitTables
+from frith.kernels import (
+    Kernel,
+    LabelChoice,
+    LeafCounts,
+    NodeSizes,
+    ResidualCells,
+    SplitTables,
+)
+from frith.kernels.gradients import UNIT, ScoreColumn
+from frith.kernels.residuals import HALF
 
 
 class Leaves:
@@ -74,6 +84,24 @@ class RootSizes:
         sizes = curator.noisy_counts(self.view(level), Fraction(1), "sizes")
         self.sizes_ = sizes.values.tolist()
         return forest_saying(curator, single_leaf(), 0)
+
+
+class Residuals:
+    """Sound: in the leaves of a random tree, sums of residuals from the middle of the bounds."""
+
+    kernel: type[ResidualCells] = ResidualCells
+
+    def learn(self, curator: Any) -> Forest:
+        trees = Leaves(max_depth=1).trees(curator)
+        start = ScoreColumn(single_leaf(), np.zeros(1, dtype=np.int32))
+        width = self.width(curator)
+        question = self.kernel(trees, start, curator.domain, width)
+        sums = curator.noisy_counts(question, Fraction(1), "residuals")
+        scores, noise = sums.values[:, :1] / UNIT, np.full(len(trees.leaves), sums.variance)
+        return forest_of_parts(curator, [Part(trees, scores * width / HALF, noise)])
+
+    def width(self, curator: Any) -> int:
+        return HALF
 
 
 def forest_of(curator: Any, trees: Trees, leaves: Release) -> Forest:

@@ -110,9 +110,9 @@ class ResidualBoosting:
     signal: float
     parts: list[Part] = field(default_factory=list)
 
-    def learn(self) -> list[Part]:
+    def learn(self, plan: Plan) -> list[Part]:
         """Trees whose leaves add up to a prediction in the target's own unit."""
-        plan, whole = Plan.of(self.signal), self.curator.remaining_share
+        whole = self.curator.remaining_share
         center, half = self._choose_interval(plan.interval * whole)
         inside, sd = self._start(center, half, plan.start * whole)
         if plan.steps and inside < _LEAST_INSIDE:  # noise chose an interval where few targets are

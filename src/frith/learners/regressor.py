@@ -18,7 +18,7 @@ from frith.engines import Engine
 from frith.errors import DomainError
 from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
-from frith.growing.residual_boosting import MANY, ResidualBoosting
+from frith.growing.residual_boosting import MANY, Plan, ResidualBoosting
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
 from frith.learners.base import PrivateForest
 from frith.learners.parameters import share
@@ -129,7 +129,8 @@ class ForestRegressor(RegressorMixin, PrivateForest):
         n = curator.records(share("size_share", self.size_share))
         signal = signal_of(n, curator.budget, curator.records_per_unit)
         layout = Layout(curator.domain, _cuts(curator.domain, signal))
-        return forest_of_parts(curator, ResidualBoosting(curator, layout, n, signal).learn())
+        parts = ResidualBoosting(curator, layout, n, signal).learn(Plan.of(signal))
+        return forest_of_parts(curator, parts)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number predicted for each record, within the declared bounds. Costs no budget."""
