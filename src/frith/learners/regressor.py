@@ -96,7 +96,7 @@ class ForestRegressor(RegressorMixin, PrivateForest):
     first tree has the mean. Predictions are clipped to the declared bounds.
 
     There are no quantiles, prediction intervals, rules, pictures of trees or private scores of such
-    forests, and the server does not train them.
+    forests.
 
     Examples
     --------

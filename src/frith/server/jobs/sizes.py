@@ -193,7 +193,7 @@ def _complete(asked: JobRequest, domain: Domain, records: int) -> _Shape:
 
 def _boosted(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     """A bounded number of steps, each a choice among all cuts."""
-    cells = 2 * _bins(domain, 64) * domain.n_labels
+    cells = 2 * _bins(domain, 64) * domain.n_outputs
     return _Shape(cells, MAX_STEPS * 2**CELL_QUESTIONS, times=MAX_STEPS, passes=2 * MAX_STEPS)
 
 
