@@ -38,6 +38,7 @@ from frith.growing.builder import single_leaf
 from frith.growing.residual_boosting import Plan, ResidualBoosting
 from frith.kernels import IntervalChoice, ResidualCells, residuals
 from frith.learners.regressor import signal_of
+from frith.privacy.sources import ExactSource
 from tests.strategies import examples
 
 NAMES = ["color", "size"]
@@ -119,13 +120,30 @@ def test_loose_bounds_cost_little():
     assert fitted(table, domain, epsilon=1).score(table[NAMES], table["price"]) > 0.3
 
 
-@pytest.mark.parametrize("epsilon", ["0.001", "0.0049"])
-def test_a_tiny_budget_is_spent_on_a_mean_alone(epsilon):
+@pytest.mark.parametrize(("epsilon", "means"), [("0.001", 1), ("0.0019", 1), ("0.0049", 2)])
+def test_a_tiny_budget_is_spent_on_means_alone(epsilon, means):
     forest = fitted(table_of(1_000), domain_of(10_000), epsilon=epsilon).forest_
     assert forest.trees.n_nodes == 1
-    assert [q.purpose for q in forest.guarantee.asked] == ["mean of the target"]
-    assert forest.guarantee.asked[0].share == 1
+    assert [q.purpose for q in forest.guarantee.asked] == ["mean of the target"] * means
+    assert sum(q.share for q in forest.guarantee.asked) == 1
     assert 0 <= forest.predict(table_of(3))[0] <= 8
+
+
+@pytest.mark.parametrize("target", [1.0, 7.5])
+def test_a_second_mean_around_the_first_is_closer_and_has_less_noise(target, monkeypatch):
+    """On sums without noise, of which the learner believes that they have that of a signal of 40."""
+    engine = open_table(table_of(400).assign(price=target), domain_of(400))
+    found = {}
+    for room in (20, 75):
+        monkeypatch.setattr("frith.growing.residual_boosting._ROOM_FOR_TWO", room)
+        curator = Curator(engine, Budget.of("0.1"), source=ExactSource())
+        found[room] = ForestRegressor(engine.domain).learn(curator)
+    two, one = found[20], found[75]
+    assert two.variance[0] < 0.7 * one.variance[0]
+    assert abs(two.values[0, 0] - target) < 0.03
+    assert one.variance[0] == pytest.approx(
+        2 * (4 / 40) ** 2, rel=0.05
+    )  # Laplace, half of the bounds
 
 
 @pytest.mark.parametrize(("room", "steps"), [(25, 24), (10**9, 0)])
@@ -157,8 +175,11 @@ def test_noise_pulls_a_mean_to_the_middle_of_the_bounds():
 
 
 def test_shares_add_up_to_the_whole_budget_at_every_signal():
-    for signal in (0.01, 49, 74.9):
+    for signal in (0.01, 19.9):
         assert Plan.of(signal) == Plan()
+    for signal in (20, 74.9):
+        assert Plan.of(signal).start + Plan.of(signal).second == 1
+        assert not Plan.of(signal).steps
     for signal in (75, 76, 150, 1_000, 10**4, 10**9, float("inf")):
         plan = Plan.of(signal)
         assert 0 < plan.interval + plan.start < 1

@@ -97,7 +97,11 @@ class FewSteps:
         return SignBoosting(curator, layout, n).learn(float(self.steps))
 
 
-_PLANS = (Plan(interval=Fraction(1, 2), start=Fraction(1, 2)), Plan(start=Fraction(1, 2), steps=1))
+_PLANS = (
+    Plan(interval=Fraction(1, 2), start=Fraction(1, 2)),
+    Plan(start=Fraction(1, 2), steps=1),
+    Plan(start=Fraction(1, 2), second=Fraction(1, 2)),
+)
 
 
 def _subject(
@@ -151,6 +155,7 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, named labels", FewSteps, part="named", steps=1),
     _subject("forest, two levels of named labels", FewSteps, part="named", steps=2),
     _subject("forest, a partition", FewSteps, part="named", steps=0),
+    _subject("forest, two means", FewSteps, target=True, part="residuals", steps=2),
     _subject("forest, an interval", FewSteps, target=True, part="residuals", steps=0),
     _subject("forest, a step of residuals", FewSteps, target=True, part="residuals", steps=1),
 )

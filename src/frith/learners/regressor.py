@@ -37,7 +37,8 @@ class ForestRegressor(RegressorMixin, PrivateForest):
     Then two sums in each of its cells are released, and give every cell a value that weighs signal
     against noise (`growing.residual_boosting`). How many steps there are follows from the number of
     records and the budget: where they carry no step, the prediction is a private mean, shrunk as
-    its noise demands. The loss is the squared one: predictions are means.
+    its noise demands, or two of which the second is closer. The loss is the squared one: predictions
+    are means.
 
     Parameters
     ----------
