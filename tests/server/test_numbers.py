@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frith import Categorical, Domain, Forest, ForestRegressor, Numeric
+from frith import (
+    Categorical,
+    Domain,
+    Forest,
+    ForestRegressor,
+    Numeric,
+    RandomDecisionForestRegressor,
+)
 from frith.client.estimators import read_estimator
 from frith.server.run.sample import ANALYST, CONNECTION
 from tests.server.conftest import domain_text, refused, said
@@ -49,7 +56,7 @@ def trained(house, body):
 
 def test_a_policy_must_allow_a_learner_that_predicts_numbers(house, body):
     few = body | {"policy": {"epsilon": "9", "learners": ["gini", "id3"]}}
-    assert "allow forest" in refused(house.curator.post("/v1/tables", json=few), "invalid")
+    assert "allow forest, random" in refused(house.curator.post("/v1/tables", json=few), "invalid")
     info = said(house.curator.post("/v1/tables", json=body), 201)
     assert info["learner"] == "forest"
     answer = house.curator.put("/v1/tables/flats/policy", json=few["policy"])
@@ -68,6 +75,15 @@ def test_other_learners_and_their_parameters_are_refused_before_a_charge(house, 
         answer = house.analyst.post("/v1/tables/flats/forests", json={"epsilon": "1"} | wrong)
         assert why in refused(answer, "invalid")
     assert house.spent("flats") == spent
+
+
+def test_the_other_regressor_is_asked_for_by_its_name(house, trained):
+    asked = {"epsilon": "1", "learner": "random-decision", "parameters": {"n_trees": 2}}
+    job = said(house.analyst.post("/v1/tables/flats/forests", json=asked), 202)["id"]
+    house.work()
+    model = read_estimator(said(house.analyst.get(f"/v1/forests/{job}")))
+    assert type(model) is RandomDecisionForestRegressor
+    assert model.forest_.trees.n_trees == 2
 
 
 def test_the_job_is_charged_and_its_forest_predicts_as_the_client_does(house, trained):

@@ -31,6 +31,7 @@ from frith.learners import (
     ID3Classifier,
     InfoGainForestClassifier,
     RandomDecisionForestClassifier,
+    RandomDecisionForestRegressor,
     SignalForestClassifier,
 )
 
@@ -117,6 +118,10 @@ SOUND: dict[str, tuple[Subject, ...]] = {
     ),
     "random-decision": (
         _subject("random-decision", RandomDecisionForestClassifier, n_trees=3, random_state=0),
+        _subject(
+            "random-decision, a number", RandomDecisionForestRegressor,
+            target=True, n_trees=2, random_state=0,
+        ),
     ),
     "signal": (_subject("signal", SignalForestClassifier, random_state=0),),
     "gini": (

@@ -11,6 +11,7 @@ from frith.learners.gini import GiniForestClassifier
 from frith.learners.id3 import ID3Classifier
 from frith.learners.info_gain import InfoGainForestClassifier
 from frith.learners.random_decision import RandomDecisionForestClassifier
+from frith.learners.random_decision_regressor import RandomDecisionForestRegressor
 from frith.learners.regressor import ForestRegressor
 from frith.learners.signal import SignalForestClassifier
 
@@ -25,7 +26,10 @@ BY_NAME: dict[str, type[PrivateForestClassifier]] = {
 }
 """The classifiers, by the name they have outside Python."""
 
-REGRESSORS: dict[str, type[PrivateForest]] = {"forest": ForestRegressor}
+REGRESSORS: dict[str, type[PrivateForest]] = {
+    "forest": ForestRegressor,
+    "random-decision": RandomDecisionForestRegressor,
+}
 """The learners that predict a number, by the same names."""
 
 
@@ -46,6 +50,7 @@ __all__ = [
     "PrivateForest",
     "PrivateForestClassifier",
     "RandomDecisionForestClassifier",
+    "RandomDecisionForestRegressor",
     "SignalForestClassifier",
     "learners_for",
 ]

@@ -144,7 +144,8 @@ def _random(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     trees, depth = _whole(asked, "n_trees"), _chosen(asked, "max_depth")
     if depth is None:
         depth = random_tree_depth(domain, domain.records or records, trees)
-    cells = trees * _at_depth(domain, depth) * domain.n_labels
+    per_leaf = 2 if domain.has_target else domain.n_labels
+    cells = trees * _at_depth(domain, depth) * per_leaf
     return _Shape(cells, cells)
 
 
