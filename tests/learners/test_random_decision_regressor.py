@@ -77,3 +77,13 @@ def test_a_leaf_that_is_mostly_noise_predicts_the_mean_of_all():
         apart.append(float(np.ptp(part.scores)))
     assert apart[0] > 6
     assert apart[0] > apart[1] > 1 > 0.01 > apart[2]
+
+
+def test_noise_pulls_the_mean_of_all_to_the_middle():
+    """Targets at a tenth of the range; the more noise there is, the less of that is believed."""
+    said = [
+        learner._mean([Release(np.array([[4, 36]]) * UNIT, (s * UNIT) ** 2)]) for s in (0, 10, 1e6)
+    ]
+    assert said[0] == pytest.approx(0.1)
+    assert 0.1 < said[1] < said[2] < 0.51
+    assert said[2] > 0.45

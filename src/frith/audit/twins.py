@@ -87,7 +87,10 @@ class RootSizes:
 
 
 class Residuals:
-    """Sound: in the leaves of a random tree, sums of residuals from the middle of the bounds."""
+    """Sound: in the leaves of a random tree, sums of residuals from the middle of the bounds.
+
+    They move the middle, over the declared number of records.
+    """
 
     kernel: type[ResidualCells] = ResidualCells
 
@@ -97,8 +100,11 @@ class Residuals:
         width = self.width(curator)
         question = self.kernel(trees, start, curator.domain, width)
         sums = curator.noisy_counts(question, Fraction(1), "residuals")
-        scores, noise = sums.values[:, :1] / UNIT, np.full(len(trees.leaves), sums.variance)
-        return forest_of_parts(curator, [Part(trees, scores * width / HALF, noise)])
+        target, n = curator.domain.target, max(1, curator.domain.records or 1)
+        unit = (target.high - target.low) / 2 * width / HALF / UNIT / n
+        scores = (target.low + target.high) / 2 + unit * sums.values[:, :1]
+        noise = np.full(len(trees.leaves), unit**2 * sums.variance)
+        return forest_of_parts(curator, [Part(trees, scores, noise)])
 
     def width(self, curator: Any) -> int:
         return HALF

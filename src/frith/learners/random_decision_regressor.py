@@ -23,7 +23,8 @@ from frith.learners.numbers import PrivateForestRegressor
 from frith.learners.parameters import share, whole
 from frith.privacy.budget import Budget
 
-_BETWEEN, _WITHIN = 0.02, 0.03  # variances of leaves' means and within leaves, in declared ranges
+_OF_MEANS = 0.04  # the variance of a table's mean before it is seen, in declared ranges
+_BETWEEN, _WITHIN = 0.02, 0.03  # of leaves' means around it, and of records within a leaf
 
 
 class RandomDecisionForestRegressor(PrivateForestRegressor):
@@ -154,12 +155,19 @@ def _sums(
     return curator.noisy_counts(question, share, f"sums in tree {number}")
 
 
+def _mean(released: list[Release]) -> float:
+    """The mean of all records, which all trees have, pulled to the middle as its noise demands."""
+    both = sum(r.values.sum(axis=0) for r in released) / UNIT
+    noise = sum(r.values.shape[0] * r.variance for r in released) / UNIT**2  # on each of the two
+    size = max(1.0, float(both.sum()))
+    kept = _OF_MEANS / (_OF_MEANS + noise / size**2)
+    return 0.5 + kept * (float(np.clip(both[0] / size, 0, 1)) - 0.5)
+
+
 def _parts(target: Numeric, trees: list[Trees], released: list[Release]) -> list[Part]:
     """The posterior mean of every leaf, where means of leaves vary around that of all records."""
     scale = (target.high - target.low) / len(trees)
-    both = sum(r.values.sum(axis=0) for r in released)  # all trees have all records
-    mean = float(np.clip(both[0] / max(UNIT, both.sum()), 0, 1))
-    parts = []
+    mean, parts = _mean(released), []
     for tree, release in zip(trees, released, strict=True):
         sums, rest = release.values.T / UNIT
         counts = sums + rest
