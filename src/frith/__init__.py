@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ID3Classifier,
         InfoGainForestClassifier,
         RandomDecisionForestClassifier,
+        RandomDecisionForestRegressor,
         SignalForestClassifier,
     )
     from frith.learners.session import budget
@@ -56,6 +57,7 @@ _HOMES = {
     "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
+    "RandomDecisionForestRegressor": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
     "budget": "frith.learners.session",
@@ -86,6 +88,7 @@ __all__ = [
     "Person",
     "PrivacyLeakWarning",
     "RandomDecisionForestClassifier",
+    "RandomDecisionForestRegressor",
     "RemoteError",
     "SignalForestClassifier",
     "budget",

@@ -59,7 +59,7 @@ def test_every_flaw_is_seen_by_a_rung_and_every_rung_sees_a_flaw():
 def test_what_a_flaw_makes_states_no_guarantee(flaw):
     from frith.audit.pairs import hard_pairs
 
-    pair = hard_pairs()[3]
+    pair = hard_pairs(target=flaw.bad.target)[3]
     engine = flaw.bad.open(pair.table, pair.domain)
     _, forest = flaw.bad.fit(engine, Budget.of(1))
     assert not forest.guarantee.holds

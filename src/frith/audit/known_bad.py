@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
-from frith.audit.twins import Labels, Leaves, RootSizes, RootTables, forest_saying
+from frith.audit.target_flaws import ExactScale, UnclippedMeans, open_with_own_bounds
+from frith.audit.twins import Labels, Leaves, Residuals, RootSizes, RootTables, forest_saying
 from frith.curator import Progress, Release, records_per_unit
 from frith.domain import Categorical, Domain
 from frith.domain.encoding import Batch
@@ -429,10 +430,11 @@ def _flaw(
     open: Any = open_in_memory,
     pair: str = "lone",
     fits: int = 400,
+    target: bool = False,
 ) -> Flaw:
     bad_, twin = (
-        Subject(f"{name} (flawed)", bad, open_curator, open),
-        Subject(f"{name} (sound twin)", sound),
+        Subject(f"{name} (flawed)", bad, open_curator, open, target),
+        Subject(f"{name} (sound twin)", sound, target=target),
     )
     return Flaw(name, seen_in, bad_, twin, rungs, pair, fits)
 
@@ -489,6 +491,12 @@ FLAWS: tuple[Flaw, ...] = (
           lambda: Leaves(3), (R, E), OtherUnitCurator, pair="single"),
     _flaw("a question priced at nothing", "a level without open nodes", FreeLeaves, Leaves, (R, S),
           FreeCurator, pair="single"),
+    _flaw("target bounds from the data", "diffprivlib's regression without bounds", Residuals, Residuals,
+          (R, S, B), open=open_with_own_bounds, target=True),
+    _flaw("an exact scale of residuals", "clipping at a quantile of the data", ExactScale, Residuals,
+          (R, S), target=True),
+    _flaw("leaf means that are not clipped", "a mean with the noise of a count", UnclippedMeans,
+          Residuals, (R, E, S, B, C), target=True),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=open_by_row_order, pair="persons"),
 )  # fmt: skip

@@ -100,7 +100,8 @@ def audit_side(
 ) -> Report:
     """One of the two: many fits, on the pair that shows the flaw soonest."""
     size = replace(size, fits=max(size.fits, flaw.fits), canaries=max(size.canaries, 2_000))
-    pairs = [p for p in (*hard_pairs(), *hard_pairs(person=True)) if p.name == flaw.pair]
+    hard = [hard_pairs(person, subject.target) for person in (False, True)]
+    pairs = [p for many in hard for p in many if p.name == flaw.pair]
     known = RUNGS | {BLACK_BOX: functools.partial(audit_black_box, pairs=pairs)}
     runs = [timed(functools.partial(known[rung], subject, budget, size)) for rung in rungs]
     return Report(subject.name, budget, size.name, tuple(runs))

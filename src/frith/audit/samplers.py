@@ -45,7 +45,7 @@ class Fit:
 
 def audit_samplers(subject: Subject, budget: Budget, size: Size) -> Outcome:
     """Draw from the noise source of the subject's own curator."""
-    pair = hard_pairs()[3]
+    pair = hard_pairs(target=subject.target)[3]
     engine = subject.open(pair.table, pair.domain)
     source = subject.open_curator(engine, budget)._source
     asked: list[Exchange] = []

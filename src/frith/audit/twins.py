@@ -13,8 +13,18 @@ from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
 from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
+from frith.growing.parts import Part, forest_of_parts
 from frith.growing.random_trees import grow_random_trees
-from frith.kernels import Kernel, LabelChoice, LeafCounts, NodeSizes, SplitTables
+from frith.kernels import (
+    Kernel,
+    LabelChoice,
+    LeafCounts,
+    NodeSizes,
+    ResidualCells,
+    SplitTables,
+)
+from frith.kernels.gradients import UNIT, ScoreColumn
+from frith.kernels.residuals import HALF
 
 
 class Leaves:
@@ -74,6 +84,30 @@ class RootSizes:
         sizes = curator.noisy_counts(self.view(level), Fraction(1), "sizes")
         self.sizes_ = sizes.values.tolist()
         return forest_saying(curator, single_leaf(), 0)
+
+
+class Residuals:
+    """Sound: in the leaves of a random tree, sums of residuals from the middle of the bounds.
+
+    They move the middle, over the declared number of records.
+    """
+
+    kernel: type[ResidualCells] = ResidualCells
+
+    def learn(self, curator: Any) -> Forest:
+        trees = Leaves(max_depth=1).trees(curator)
+        start = ScoreColumn(single_leaf(), np.zeros(1, dtype=np.int32))
+        width = self.width(curator)
+        question = self.kernel(trees, start, curator.domain, width)
+        sums = curator.noisy_counts(question, Fraction(1), "residuals")
+        target, n = curator.domain.target, max(1, curator.domain.records or 1)
+        unit = (target.high - target.low) / 2 * width / HALF / UNIT / n
+        scores = (target.low + target.high) / 2 + unit * sums.values[:, :1]
+        noise = np.full(len(trees.leaves), unit**2 * sums.variance)
+        return forest_of_parts(curator, [Part(trees, scores, noise)])
+
+    def width(self, curator: Any) -> int:
+        return HALF
 
 
 def forest_of(curator: Any, trees: Trees, leaves: Release) -> Forest:

@@ -503,6 +503,8 @@ class PartyInfo(Document):
 
 
 class PredictionResponse(Document):
+    """Predicted labels and their probabilities; or predicted numbers, which have none."""
+
     labels: list[Any]
     classes: list[Any]
     probabilities: list[list[float]]

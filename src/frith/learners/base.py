@@ -58,6 +58,10 @@ class PrivateForest(BaseEstimator, ABC):
         """The paper's algorithm: ask the curator, return a forest of what it released."""
 
     @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What is predicted for each record. Costs no budget."""
+
+    @abstractmethod
     def _check_task(self, domain: Domain) -> None:
         """Raise, and name the learner to use, if the domain's label is of another kind."""
 
