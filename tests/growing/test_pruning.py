@@ -61,6 +61,14 @@ def test_a_split_is_kept_where_its_leaves_make_fewer_errors_at_the_worst():
     assert {2 * worst(50, 50 - leaf) < worst(100, 40) for leaf in (30, 34)} == {False, True}
 
 
+def test_a_leaf_without_a_record_of_a_label_makes_no_error_with_it():
+    """(10, 0) and (0, 2) at the worst make 2.3 errors, (10, 2) makes 3.5; so with noise under 0."""
+    assert worst(10, 0) + worst(2, 0) < worst(12, 2)
+    for nothing in (0, -5):
+        counts = np.array([(10, 2), (10, nothing), (nothing, 2)])
+        assert splits_that_lower_errors(trees(1), DOMAIN, counts)[0]
+
+
 def test_errors_of_a_subtree_are_those_of_its_leaves():
     """The left leaf is pure only below b: the root's split is worth it for what lies under it."""
     counts = np.array([(50, 50), (50, 50), (0, 0), (50, 0), (0, 50)])

@@ -91,6 +91,12 @@ def test_nodes_are_split_while_their_estimated_support_is_over_theta():
                 open_nodes += [(c, below, asked | {attribute}) for c in children]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_every_attribute_of_two_values_or_more_may_be_a_root(seed):
+    trees = grow_supported_trees(domain_of(2, 3, 1), 2, 100, 1.0, structure_rng(seed))
+    assert sorted(trees.attribute[trees.roots].tolist()) == [0, 1]
+
+
 def test_no_support_is_split_at_one_record_or_less():
     """Ours: without noise theta is 0, and trees would go on until no attribute is left."""
     trees = grow_supported_trees(domain_of(2, 2, 2), 1, 4, 0.0, structure_rng(0))
