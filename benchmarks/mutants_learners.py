@@ -50,7 +50,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/growing/test_random_trees.py", "tests/learners/test_signal.py",
     ),
     "growing/table_tree.py": (
-        "tests/learners/test_id3.py", "tests/learners/test_published.py",
+        "tests/growing/test_table_tree.py", "tests/learners/test_id3.py",
         "tests/learners/test_references.py",
     ),
     "forest/voting.py": (

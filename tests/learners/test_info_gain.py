@@ -72,6 +72,15 @@ def test_trees_are_as_deep_as_leaves_outweigh_their_noise(records, trees, depth)
     assert forest.max_depth == depth
 
 
+def test_attributes_of_one_value_count_neither_in_the_depth_nor_in_its_base():
+    """159 records: 2^2 <= 7.95 < 2^3, where a mean of 1.8 branches would give 3 levels."""
+    plain = domain(159)
+    wider = replace(plain, attributes=(*plain.attributes, Categorical("e", ("0",))))
+    source = FrozenSource(lambda i, shape: np.zeros(shape, dtype=np.int64))
+    used = Curator(open_table(TABLE.assign(e="0"), wider), Budget.of(1), source=source)
+    assert InfoGainForestClassifier(n_trees=1).learn(used).max_depth == 2
+
+
 def test_records_of_one_person_count_as_one_in_the_shape():
     """Ours: an epsilon for persons of 4 records is worth a quarter of it for one."""
     table = TABLE.assign(who=range(8))
