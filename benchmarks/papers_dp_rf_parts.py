@@ -99,8 +99,9 @@ EXPERIMENT = Experiment(
 # -- the report --------------------------------------------------------------------------------
 
 SETUP = """Each row changes one thing of DP-RF or of Private-RDT; fewer sets, epsilons and repeats than
-above, so its standard errors are rough. The paper says of Private-RDT that "a count cannot go below 0", so its baseline may have had
-no counts under 0, where ours adds them up as they are; and it made five bins of each number.
+above, so its standard errors are rough. The paper says of Private-RDT that "a count cannot go
+below 0", so its baseline may have had no counts under 0, where ours adds them up as they are;
+and it made five bins of each number.
 """
 
 

@@ -45,7 +45,8 @@ EXPERIMENT = Experiment(
 
 SETUP = """US 10,726,153, claim 1: "a number of decision trees" is determined, by a rule that the claim
 does not give. Ours takes one tree for every 20,000 records x epsilon a label, 1 to 8; here the
-number is fixed, and each number gets the depth that its share of epsilon allows. Standard errors of two repeats are rough.
+number is fixed, and each number gets the depth that its share of epsilon allows. Standard errors
+of two repeats are rough.
 """
 
 

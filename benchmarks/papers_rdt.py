@@ -35,7 +35,7 @@ NURSERY, MUSHROOM, VOTES = "nursery, three labels", "mushroom, complete", "votes
 TREES = {NURSERY: "rdt", MUSHROOM: "rdt", VOTES: "rdt 5"}
 """The paper's ensembles: ten trees, but five on votes."""
 EXPERIMENT = Experiment(
-    {NURSERY: 2, MUSHROOM: 2, VOTES: 3},
+    {MUSHROOM: 2, VOTES: 3, NURSERY: 2},
     ("5", "4", "3", "2", "1", "0.75", "0.5", "0.25", "0.1", "0.01"),
     LEARNERS,
     exact=LEARNERS,
