@@ -50,7 +50,7 @@ def audit_learner(
     if name not in SOUND:
         raise ValueError(f"there is no learner {name!r}; there are {', '.join(SOUND)}")
     outcomes = []
-    for subject, rung in _work(name, rungs):
+    for subject, rung in forms_on_rungs(name, rungs):
         say(f"{subject.name}: {rung}")
         outcomes.append(timed(functools.partial(RUNGS[rung], subject, budget, size)))
     return Report(name, budget, size.name, tuple(outcomes))
@@ -61,7 +61,8 @@ def audit_noise(size: Size = QUICK) -> Report:
     return Report("noise", Budget.of(1), size.name, (timed(lambda: audit_sources(size)),))
 
 
-def _work(name: str, rungs: Sequence[str]) -> Iterator[tuple[Subject, str]]:
+def forms_on_rungs(name: str, rungs: Sequence[str] = tuple(RUNGS)) -> Iterator[tuple[Subject, str]]:
+    """What an audit of a learner looks at."""
     for rung in rungs:
         for subject in SOUND[name]:
             yield subject, rung
