@@ -323,7 +323,8 @@ def test_a_list_of_rules_is_a_sequence():
     assert [r.node for r in rules[1:3]] == [r.node for r in rules][1:3]
     assert rules[-1] == list(rules)[-1]
     assert rules[0] in rules
-    assert repr(rules).startswith("<RuleList: 5 rules")
+    assert repr(rules).startswith("<RuleList: 5 rules of <Forest: ")
+    assert len(repr(rules)) < 100
 
 
 @examples(50)
