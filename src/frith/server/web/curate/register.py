@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from frith.client import documents as d
-from frith.engines.draft import draft_of_files, draft_text
+from frith.engines.draft import draft_domain
 from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server.budget import tables
@@ -69,7 +69,7 @@ def _draft(page: PageRequest, form: Form) -> str:
     try:
         files, person = connection.place(table, None), form.text("person") or None
         leave_out = [name.strip() for name in form.text("leave_out").splitlines() if name.strip()]
-        return draft_text(draft_of_files(files, label, person, leave_out))
+        return str(draft_domain(files, label, person, leave_out))
     except FrithError as error:
         raise invalid(connection.hide(str(error))) from None
     except (OSError, ValueError):  # its message may quote a record
