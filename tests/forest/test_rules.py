@@ -478,3 +478,13 @@ def test_every_forest_has_rules_and_a_classifier_of_them(make):
     nodes = Nodes(forest)
     covered = sum(nodes.rule(leaf).covers(X).astype(int) for leaf in forest.trees.leaves)
     assert np.all(covered == forest.trees.n_trees)
+
+
+def test_a_forest_that_asks_nothing_says_so():
+    forest = age_and_color()
+    assert "no tree asks" not in forest.describe()
+    stump = Forest(
+        forest.domain, tree_of([-1, -1, -1]), forest.values[:1], forest.guarantee, np.zeros(1)
+    )
+    assert "1 tree, depth 0, 1 leaf;" in stump.describe()
+    assert "no tree asks for any attribute, so all records are predicted alike" in stump.describe()
