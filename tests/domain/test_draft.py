@@ -255,6 +255,8 @@ def test_a_draft_prints_and_saves_as_a_file_to_review(tmp_path):
     drafted.save(tmp_path / "d.toml")
     drafted.save(tmp_path / "d.json")
     assert (tmp_path / "d.toml").read_text() == str(drafted)
+    few = draft_table(pd.DataFrame({"pain": ["no", "mild", "bad"] * 9, "y": "a"}), "y")
+    assert "# no 'other': a value outside counts as the first" in str(few)
     for said in ("Review every one", "Left out: 'Name'", "# a log scale"):
         assert said in str(drafted)
     for name in ("d.toml", "d.json"):

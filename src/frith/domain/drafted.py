@@ -9,7 +9,7 @@ from pathlib import Path
 import tomli_w
 
 from frith.domain.domain import Domain
-from frith.domain.notebook import domain_html
+from frith.domain.notebook import domain_html, hints_about
 
 REVIEW = (
     "Drafted from the records: its values and bounds are exact facts about people.",
@@ -42,9 +42,9 @@ class Draft:
             *(f"Left out: {name!r}, {why}." for name, why in self.left_out.items()),
         ]
         parts = [_comments(lines), tomli_w.dumps(data, multiline_strings=False)]
-        for attribute in attributes:
-            hints = _comments(self.hints.get(attribute["name"], ()))
-            fields = tomli_w.dumps(attribute, multiline_strings=False)
+        for attribute, data in zip(self.domain.attributes, attributes, strict=True):
+            hints = _comments([*self.hints.get(attribute.name, ()), *hints_about(attribute)])
+            fields = tomli_w.dumps(data, multiline_strings=False)
             parts.append(f"[[attributes]]\n{hints}{fields}")
         return "\n".join(parts)
 
