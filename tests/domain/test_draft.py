@@ -250,6 +250,12 @@ def test_lists_are_left_out_of_a_frame_as_of_a_file():
         assert not drafted.left_out["media"].startswith("column")
 
 
+@pytest.mark.parametrize("table", [np.zeros((3, 2)), [[1, 2]], {"x": [1], "y": [2]}])
+def test_what_has_no_named_columns_is_told_what_has(table):
+    with pytest.raises(DataError, match="the names of columns: pass a DataFrame"):
+        draft_table(table, "y")
+
+
 def test_a_draft_prints_and_saves_as_a_file_to_review(tmp_path):
     drafted = draft_table(messy(), "survived")
     drafted.save(tmp_path / "d.toml")

@@ -581,11 +581,14 @@ def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     assert ">id3<" not in text
 
 
-def test_a_domain_is_checked_against_the_records_before_it_is_registered(house, curator):
+def test_a_domain_is_checked_against_the_records_before_it_is_registered(house, curator, analyst):
     (house.folder / "people.csv").write_text("age,ill\n" + "41,True\nold,False\n" * 30)
     domain = Domain([Numeric("age", 0, 120)], Categorical("ill", ("yes", "no")))
     fields = {"connection": "sample", "table": "people.csv", "domain": domain.to_toml()}
-    report = check(curator.post("/curate/register", status=200, check="yes", **fields)).text
+    answer = check(curator.post("/curate/register", status=200, check="yes", **fields))
+    report, kept = answer.text, answer.headers["cache-control"]
+    assert kept == "no-store"
+    analyst.post("/curate/register", status=403, check="yes", **fields)
     for said in (
         "exact facts about people",
         "no record has one of the declared labels",

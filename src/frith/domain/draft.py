@@ -151,6 +151,10 @@ def draft_table(
     table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
     """A first domain of a DataFrame or an Arrow table; `frith.draft_domain` is its public form."""
+    if not hasattr(table, "columns"):
+        raise DataError(
+            "a draft needs the names of columns: pass a DataFrame, an Arrow table or the name of a file"
+        )
     columns, _ = columns_of(table)
     names = [str(n) for n in getattr(table, "column_names", table.columns)]
     unwanted = [leave_out] if isinstance(leave_out, str) else list(leave_out)

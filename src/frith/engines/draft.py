@@ -22,6 +22,7 @@ from frith.domain.encoding import is_readable
 from frith.engines.csv import Dialect, bare_name, open_bytes, read_csv
 from frith.engines.files import BROKEN, list_files
 from frith.engines.jsonl import read_json
+from frith.engines.urls import is_url
 from frith.errors import DataError, PrivacyLeakWarning, SourceError
 
 
@@ -48,6 +49,11 @@ def draft_domain(
     """
     if not isinstance(table, str | Path):
         return draft_table(table, label, person, leave_out)
+    if is_url(str(table)):
+        raise SourceError(
+            "a database cannot be drafted from; read records of it into a DataFrame and draft from that, "
+            "or write the domain"
+        )
     records, csv = read_table(table)
     draft = draft_table(records, label, person, leave_out)
     return replace(draft, domain=replace(draft.domain, csv=csv))
