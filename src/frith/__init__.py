@@ -15,9 +15,9 @@ from frith._version import __version__ as __version__
 if TYPE_CHECKING:
     from frith.client import connect
     from frith.domain import Categorical, Date, Domain, Numeric, Ordered, Person
-    from frith.domain.draft import draft_domain, learn_domain
     from frith.engines import open_table
     from frith.engines.check import check
+    from frith.engines.draft import draft_domain, learn_domain
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
     from frith.forest import Forest
     from frith.learners import (
@@ -63,8 +63,8 @@ _HOMES = {
     "budget": "frith.learners.session",
     "check": "frith.engines.check",
     "connect": "frith.client",
-    "draft_domain": "frith.domain.draft",
-    "learn_domain": "frith.domain.draft",
+    "draft_domain": "frith.engines.draft",
+    "learn_domain": "frith.engines.draft",
     "open_table": "frith.engines",
 }
 __all__ = [

@@ -585,6 +585,14 @@ def test_a_missing_column_is_named(tmp_path, suffix, name):
     assert_silent(caught.value)
 
 
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_column_in_other_capitals_is_named_as_the_file_has_it(tmp_path, suffix):
+    path = write(table(), tmp_path / f"t{suffix}")
+    domain = Domain([Numeric("SIZE", 0, 1)], DOMAIN.label)
+    with pytest.raises(DataError, match="no column 'SIZE'.*it has 'size', and capitals"):
+        FileEngine(path, domain)
+
+
 def test_a_column_that_one_file_of_many_lacks_is_named_with_the_file(tmp_path):
     write(table(), tmp_path / "a.parquet")
     write({k: v for k, v in table().items() if k != "size"}, tmp_path / "b.parquet")

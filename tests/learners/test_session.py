@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 
 import joblib
@@ -247,6 +248,15 @@ def test_describe_adds_up_the_fits_of_the_process():
         model = learner("0.3").fit(X[rows], y[rows], notices=False)
     assert "all 3 fits of this process together: epsilon=0.9" in model.describe()
     assert "all 3 fits" not in model.forest_.describe()  # a forest says nothing of other fits
+
+
+@pytest.mark.usefixtures("fresh_sum")
+def test_fits_that_protect_another_unit_are_named_and_not_added():
+    model = fit(learner("0.3"))
+    spending.add(replace(model.forest_.guarantee, neighbors="all records of one person"))
+    model = fit(learner("0.3"))
+    assert "all 2 fits of this process together: epsilon=0.6" in model.describe()
+    assert "1 more protect another unit, and do not add" in model.describe()
 
 
 @pytest.mark.usefixtures("fresh_sum")

@@ -38,18 +38,17 @@ def draft(
     The draft holds exact facts about people: it is private until every value in it has been
     reviewed and is public knowledge.
     """
-    from frith.engines.draft import REVIEW, draft_of_files, draft_text
+    from frith.domain.drafted import REVIEW
+    from frith.engines.draft import draft_domain
 
     if output is not None:
         check_output(output, table)
         check_new(output, force, "may be reviewed already")
-    made = draft_of_files(table, label, person, leave_out or ())
+    made = draft_domain(table, label, person, leave_out or ())
     if output is None:
-        typer.echo(draft_text(made), nl=False)
-    elif output.suffix == ".json":
-        made.domain.save(output)
+        typer.echo(str(made), nl=False)
     else:
-        output.write_text(draft_text(made), encoding="utf-8")
+        made.save(output)
     where = "" if output is None else f"{output} written. "
     for name, why in made.left_out.items():
         say_note(f"left out: {name!r}, {why}")
