@@ -20,6 +20,7 @@ from frith.kernels import (
     KERNELS,
     VIEWS,
     AttributeChoice,
+    CodeCounts,
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
@@ -31,6 +32,7 @@ from frith.kernels import (
     NodeSizes,
     NodeSplits,
     Partitions,
+    QuantileChoice,
     RecordCount,
     ResidualCells,
     ResidualChoice,
@@ -75,6 +77,7 @@ def one_of_each():
     whole = SplitCounts(trees, LAYOUT, np.zeros(1), np.ones((1, 3)))
     strengths = StrengthCounts(VECTORS, VECTORS, np.array([0, 10]), DOMAIN)
     targets, residuals = TargetCounts(NUMBER), ResidualSums(NUMBERS, COLUMN, 9)
+    codes = CodeCounts(DOMAIN, 2)
     return [
         RecordCount(), leaves, level, correct, ConfusionCounts(forest), gradients,
         CellSums(trees, COLUMN, DOMAIN), vectors, LabelCells(trees, VECTORS, DOMAIN),
@@ -86,6 +89,7 @@ def one_of_each():
         strengths, StrengthChoice(strengths),
         targets, residuals, ResidualCells(trees, COLUMN, NUMBER, 9),
         IntervalChoice(targets), ResidualChoice(residuals, BinarySplits(NUMBERS)),
+        codes, QuantileChoice(codes, 10),
     ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from frith.kernels import (
     KERNELS,
     VIEWS,
     AttributeChoice,
+    CodeCounts,
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
@@ -30,6 +31,7 @@ from frith.kernels import (
     NodeSizes,
     NodeSplits,
     Partitions,
+    QuantileChoice,
     RecordCount,
     ResidualCells,
     ResidualChoice,
@@ -68,6 +70,11 @@ def questions(draw, kind):
         cells = draw(st.sampled_from([2, 3, 1_024, 65_535]))
         label = Numeric(domain.label.name, -1, 7, cells=cells)
     domain = replace(domain, label=label, person=None)
+    if kind is QuantileChoice:
+        number = Numeric(
+            "number", 0, 1, cells=draw(st.integers(2, 40)), missing=draw(st.booleans())
+        )
+        domain = replace(domain, attributes=(*domain.attributes, number))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     cuts = draw(st.sampled_from([mixed_cuts(domain), equal_width_cuts(domain, 3)]))
     return domain, make(kind, domain, Layout(domain, cuts), draw(trees(domain)), rng), rng
@@ -112,6 +119,9 @@ def make(kind, domain, layout, several, rng):
             by = [GiniMass(), EntropyMass(int(rng.integers(2, 40))), MaxMass()][rng.integers(3)]
             return NodeSplits(level, places, allowed, by)
         return level if kind is SplitCounts else kind(level)
+    if kind in (CodeCounts, QuantileChoice):
+        counts = CodeCounts(domain, len(domain.attributes) - 1)
+        return counts if kind is CodeCounts else QuantileChoice(counts, int(rng.integers(1, 1_000)))
     if kind in (TargetCounts, IntervalChoice):
         counts = TargetCounts(domain)
         return counts if kind is TargetCounts else IntervalChoice(counts)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
-from frith.audit.twins import Labels, Leaves, RootSizes, RootTables, forest_saying
+from frith.audit.twins import Labels, Leaves, Quantiles, RootSizes, RootTables, forest_saying
 from frith.curator import Progress, Release, records_per_unit
 from frith.domain import Categorical, Domain
 from frith.domain.encoding import Batch
@@ -30,7 +30,7 @@ from frith.forest import Forest
 from frith.forest.trees import Trees
 from frith.growing.additive import bin_tree
 from frith.growing.builder import single_leaf
-from frith.kernels import Kernel, LeafCounts, NodeSizes, SplitTables
+from frith.kernels import CodeCounts, Kernel, LeafCounts, NodeSizes, QuantileChoice, SplitTables
 from frith.kernels.layout import Layout, equal_width_cuts
 from frith.learners import C45Classifier, GiniForestClassifier
 from frith.learners.published.curator import ExponentialChoice, PublishedCurator
@@ -394,6 +394,19 @@ class RowOrderEngine(MemoryEngine):
         return Batch(batch.codes[kept], batch.labels[kept])
 
 
+class OneSidedChoice(QuantileChoice):
+    """Its sensitivity for its range, though a record raises some scores and lowers others."""
+
+    @property
+    def range_(self) -> int:
+        return super().range_ // 2
+
+
+class OneSidedQuantiles(Quantiles):
+    def quantile(self, kernel: CodeCounts, level: int) -> Any:
+        return OneSidedChoice(kernel, level)
+
+
 def open_by_row_order(table: pd.DataFrame, domain: Domain) -> Engine:
     if domain.person is None:
         return open_in_memory(table, domain)
@@ -489,6 +502,8 @@ FLAWS: tuple[Flaw, ...] = (
           lambda: Leaves(3), (R, E), OtherUnitCurator, pair="single"),
     _flaw("a question priced at nothing", "a level without open nodes", FreeLeaves, Leaves, (R, S),
           FreeCurator, pair="single"),
+    _flaw("a quantile charged by its sensitivity", "scores that do not all move the same way",
+          OneSidedQuantiles, Quantiles, (R, S), pair="single"),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=open_by_row_order, pair="persons"),
 )  # fmt: skip

@@ -27,6 +27,7 @@ from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, Rec
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
+from frith.kernels.quantiles import CodeCounts, QuantileChoice
 from frith.kernels.residuals import (
     IntervalChoice,
     ResidualCells,
@@ -44,6 +45,7 @@ __all__ = [
     "VIEWS",
     "AttributeChoice",
     "Choice",
+    "CodeCounts",
     "ColumnKernel",
     "ConfusionCounts",
     "CorrectChoice",
@@ -57,6 +59,7 @@ __all__ = [
     "NodeSizes",
     "NodeSplits",
     "Partitions",
+    "QuantileChoice",
     "Question",
     "RecordCount",
     "ResidualCells",
