@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         RandomDecisionForestClassifier,
         SignalForestClassifier,
     )
+    from frith.learners.private_domain import draft_privately
     from frith.learners.session import budget
     from frith.ledger import Ledger
     from frith.privacy import Budget, Guarantee
@@ -62,6 +63,7 @@ _HOMES = {
     "check": "frith.engines.check",
     "connect": "frith.client",
     "draft_domain": "frith.domain.draft",
+    "draft_privately": "frith.learners.private_domain",
     "learn_domain": "frith.domain.draft",
     "open_table": "frith.engines",
 }
@@ -92,6 +94,7 @@ __all__ = [
     "check",
     "connect",
     "draft_domain",
+    "draft_privately",
     "learn_domain",
     "open_table",
 ]

@@ -121,7 +121,11 @@ def make(kind, domain, layout, several, rng):
         return level if kind is SplitCounts else kind(level)
     if kind in (CodeCounts, QuantileChoice):
         counts = CodeCounts(domain, len(domain.attributes) - 1)
-        return counts if kind is CodeCounts else QuantileChoice(counts, int(rng.integers(1, 1_000)))
+        return (
+            counts
+            if kind is CodeCounts
+            else QuantileChoice(counts, int(rng.integers(1, 1_000)), int(rng.integers(1, 3)))
+        )
     if kind in (TargetCounts, IntervalChoice):
         counts = TargetCounts(domain)
         return counts if kind is TargetCounts else IntervalChoice(counts)

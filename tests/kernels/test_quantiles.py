@@ -93,6 +93,20 @@ def test_values_without_an_order_have_no_quantile():
         QuantileChoice(CodeCounts(small_domain(), 0), 500)
 
 
+@pytest.mark.parametrize("step", [0, 17, -1, 1.0, True])
+def test_a_step_that_the_grid_does_not_have_is_refused(step):
+    with pytest.raises(FormatError, match="in a row"):
+        QuantileChoice(CodeCounts(small_domain(), SIZE), 500, step)
+
+
+def test_cells_in_a_row_are_taken_as_one():
+    choice = QuantileChoice(CodeCounts(small_domain(), SIZE), 250, 7)
+    sums = np.arange(17)  # the last is the code of a missing number
+    merged = [sum(range(7)), sum(range(7, 14)), 14 + 15]
+    assert choice.scores(sums).tolist() == slow_scores(merged, 250)
+    assert [choice.chosen(i) for i in range(len(choice))] == [range(7), range(7, 14), range(14, 16)]
+
+
 @pytest.mark.parametrize("missing", [True, False])
 def test_missing_numbers_have_a_code_and_no_say(missing):
     domain = Domain([Numeric("a", 0, 4, cells=4, missing=missing)], Categorical("b", ("x",)))

@@ -55,6 +55,7 @@ class QuantileChoice(Candidates):
     above, to its upper end, where they are below, v goes up. The score of a cell is minus the distance
     of 0 from the interval between those two: 0 where the quantile is in the cell, and an integer. For
     an empty cell that is -|(1,000 - q) b - q a|. A missing number is in no cell and counts nowhere.
+    `step` cells in a row are taken as one, the last of them perhaps fewer.
 
     Range    2 max(q, 1,000 - q). One more record is below or above each end of each cell, so it moves
              v there by 1,000 - q or by -q. The distance of a point from an interval moves by no more
@@ -63,11 +64,14 @@ class QuantileChoice(Candidates):
 
     kernel: CodeCounts
     level: int
+    step: int = 1
 
     def __post_init__(self) -> None:
         check_level(self.level)
         if not isinstance(self._grid, Numeric):
             raise FormatError("a quantile is of a number, a date or values in an order")
+        if type(self.step) is not int or not 1 <= self.step <= self._grid.cells:
+            raise FormatError("a quantile takes one cell of the grid or several in a row as one")
 
     @property
     def _grid(self) -> Any:
@@ -78,10 +82,17 @@ class QuantileChoice(Candidates):
         return range_of(self.level)
 
     def __len__(self) -> int:
-        return int(self._grid.cells)
+        return -(-int(self._grid.cells) // self.step)
 
     def scores(self, sums: NDArray[np.int64]) -> NDArray[Any]:
-        return quantile_scores(sums[: len(self)], self.level)
+        cells = int(self._grid.cells)
+        counts = np.add.reduceat(sums[:cells], range(0, cells, self.step))
+        return quantile_scores(counts, self.level)
+
+    def chosen(self, place: int) -> range:
+        """The cells of a candidate."""
+        cells = range(int(self._grid.cells))
+        return cells[place * self.step : (place + 1) * self.step]
 
 
 def quantile_scores(counts: NDArray[np.int64], level: int) -> NDArray[np.int64]:
