@@ -24,6 +24,8 @@ from frith.kernels import (
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
+    DistanceCounts,
+    DistanceQuantile,
     IntervalChoice,
     LabelChoice,
     LeafCounts,
@@ -78,6 +80,8 @@ def one_of_each():
     strengths = StrengthCounts(VECTORS, VECTORS, np.array([0, 10]), DOMAIN)
     targets, residuals = TargetCounts(NUMBER), ResidualSums(NUMBERS, COLUMN, 9)
     codes = CodeCounts(DOMAIN, 2)
+    number = Forest(NUMBER, trees, np.ones((1, 1)), Guarantee(Fraction(1)), np.zeros(1), "sum")
+    distances = DistanceCounts(number)
     return [
         RecordCount(), leaves, level, correct, ConfusionCounts(forest), gradients,
         CellSums(trees, COLUMN, DOMAIN), vectors, LabelCells(trees, VECTORS, DOMAIN),
@@ -89,7 +93,7 @@ def one_of_each():
         strengths, StrengthChoice(strengths),
         targets, residuals, ResidualCells(trees, COLUMN, NUMBER, 9),
         IntervalChoice(targets), ResidualChoice(residuals, BinarySplits(NUMBERS)),
-        codes, QuantileChoice(codes, 10),
+        codes, QuantileChoice(codes, 10), distances, DistanceQuantile(distances, 900),
     ]  # fmt: skip
 
 

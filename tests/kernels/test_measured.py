@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Numeric
+from frith import Categorical, Domain, Forest, Numeric
 from frith.domain.encoding import Batch
 from frith.errors import QuestionError
 from frith.growing.builder import single_leaf
@@ -23,6 +23,8 @@ from frith.kernels import (
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
+    DistanceCounts,
+    DistanceQuantile,
     IntervalChoice,
     LabelChoice,
     LeafCounts,
@@ -52,12 +54,16 @@ from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
 from frith.kernels.measuring import check_measured, moved_by
 from frith.kernels.splits import BinarySplits
+from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import PrivateChoice
 from tests.strategies import domains, examples, forest_over, lone, trees
 
 TYPES = (*KERNELS, *VIEWS, *CHOICES)
 TWO = (GradientSums, CellSums, StepChoice)
-NUMBER = (TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice)
+NUMBER = (
+    TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice, DistanceCounts,
+    DistanceQuantile,
+)  # fmt: skip
 
 
 @st.composite
@@ -126,6 +132,12 @@ def make(kind, domain, layout, several, rng):
             if kind is CodeCounts
             else QuantileChoice(counts, int(rng.integers(1, 1_000)), int(rng.integers(1, 3)))
         )
+    if kind in (DistanceCounts, DistanceQuantile):
+        values = rng.uniform(-3, 9, (several.n_nodes, 1))
+        claim = Guarantee(Fraction(1))
+        forest = Forest(domain, several, values, claim, np.zeros(several.n_nodes), "sum")
+        counts = DistanceCounts(forest)
+        return counts if kind is DistanceCounts else DistanceQuantile(counts, 900, 3)
     if kind in (TargetCounts, IntervalChoice):
         counts = TargetCounts(domain)
         return counts if kind is TargetCounts else IntervalChoice(counts)

@@ -41,11 +41,17 @@ def kept_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> N
     first be bounded part by part.
     """
     assert domain.person is not None
+    hashes = record_hashes(batch, digests, domain)
+    order = np.lexsort((*batch.codes.T, batch.labels, hashes, *digests.T))
+    return order[_rank_in_runs(digests[order]) < domain.person.records]
+
+
+def record_hashes(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> NDArray[np.uint64]:
+    """A keyed hash of each record: of its codes, its label and what `digests` say of it."""
     hashes = np.empty(len(batch), dtype=np.uint64)
     seed = np.frombuffer(_key(domain)[:8], dtype="<u8")[0]
     _hash_records(seed, digests, batch.codes, batch.labels, hashes)
-    order = np.lexsort((*batch.codes.T, batch.labels, hashes, *digests.T))
-    return order[_rank_in_runs(digests[order]) < domain.person.records]
+    return hashes
 
 
 def kept_raw_records(parts: Iterable[Columns], domain: Domain) -> NDArray[np.bool_]:

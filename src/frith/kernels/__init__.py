@@ -27,7 +27,12 @@ from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, Rec
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
-from frith.kernels.quantiles import CodeCounts, QuantileChoice
+from frith.kernels.quantiles import (
+    CodeCounts,
+    DistanceCounts,
+    DistanceQuantile,
+    QuantileChoice,
+)
 from frith.kernels.residuals import (
     IntervalChoice,
     ResidualCells,
@@ -50,6 +55,8 @@ __all__ = [
     "ConfusionCounts",
     "CorrectChoice",
     "CorrectCounts",
+    "DistanceCounts",
+    "DistanceQuantile",
     "IntervalChoice",
     "Kernel",
     "LabelChoice",

@@ -1,4 +1,4 @@
-"""One quantile of a number, chosen privately from the cells of its public grid."""
+"""One quantile of a number, or of distances from predictions, chosen privately on a public grid."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from frith._arrays import Rebuilt
 from frith.domain import Domain, Numeric
 from frith.domain.encoding import Batch
 from frith.errors import FormatError
+from frith.forest import Forest
 from frith.kernels.base import ColumnKernel
 from frith.kernels.choices import Candidates
 
 WHOLE = 1_000
 """Levels are whole thousandths, so that scores are integers."""
+_PER_OCTAVE = 16
+_DISTANCES = 12 * _PER_OCTAVE + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,31 +71,82 @@ class QuantileChoice(Candidates):
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        if not isinstance(self._grid, Numeric):
-            raise FormatError("a quantile is of a number, a date or values in an order")
-        if type(self.step) is not int or not 1 <= self.step <= self._grid.cells:
+        if type(self.step) is not int or not 1 <= self.step <= self.cells:
             raise FormatError("a quantile takes one cell of the grid or several in a row as one")
 
     @property
-    def _grid(self) -> Any:
-        return self.domain.attributes[self.kernel.attribute]
+    def cells(self) -> int:
+        """How many cells the grid has."""
+        grid = self.domain.attributes[self.kernel.attribute]
+        if not isinstance(grid, Numeric):
+            raise FormatError("a quantile is of a number, a date or values in an order")
+        return grid.cells
 
     @property
     def range_(self) -> int:
         return range_of(self.level)
 
     def __len__(self) -> int:
-        return -(-int(self._grid.cells) // self.step)
+        return -(-self.cells // self.step)
 
     def scores(self, sums: NDArray[np.int64]) -> NDArray[Any]:
-        cells = int(self._grid.cells)
-        counts = np.add.reduceat(sums[:cells], range(0, cells, self.step))
-        return quantile_scores(counts, self.level)
+        starts = range(0, self.cells, self.step)
+        return quantile_scores(np.add.reduceat(sums[: self.cells], starts), self.level)
 
     def chosen(self, place: int) -> range:
         """The cells of a candidate."""
-        cells = range(int(self._grid.cells))
-        return cells[place * self.step : (place + 1) * self.step]
+        return range(self.cells)[place * self.step : (place + 1) * self.step]
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceCounts:
+    """How many targets are how far from what a forest predicts, on a public grid of distances.
+
+    A target is the middle of its cell of the declared grid. The forest is made of releases and predicts
+    a record from that record alone, so the record is in one cell: L1 = squared L2 = 1. No distance is
+    beyond the declared range: predictions and targets lie in it.
+    """
+
+    forest: Forest
+    derived: ClassVar[tuple[ColumnKernel, ...]] = ()
+    shape: ClassVar[tuple[int, ...]] = (_DISTANCES,)
+    l1: ClassVar[int] = 1
+    l2_squared: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        _ = self.domain.target  # raises where labels are classes
+
+    @property
+    def domain(self) -> Domain:
+        return self.forest.domain
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        return self.forest.trees.asked
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """The upper end of each cell, each as many times the one below it; the last is the range."""
+        target, steps = self.domain.target, np.arange(1 - _DISTANCES, 1)
+        return (target.high - target.low) * 2.0 ** (steps / _PER_OCTAVE)
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        target = self.domain.target
+        middles = target.low + (batch.labels + 0.5) * ((target.high - target.low) / target.cells)
+        distances = np.abs(middles - self.forest.numbers_of_codes(batch.codes, threads=1))
+        cells = np.searchsorted(self.ends[:-1], distances)
+        out += np.bincount(cells, minlength=len(out))
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceQuantile(QuantileChoice):
+    """The cells of a grid of distances, each by how far it is from holding a quantile of them."""
+
+    kernel: DistanceCounts  # type: ignore[assignment]
+
+    @property
+    def cells(self) -> int:
+        return _DISTANCES
 
 
 def quantile_scores(counts: NDArray[np.int64], level: int) -> NDArray[np.int64]:
