@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import frith
-from frith import Categorical, Domain, ForestClassifier, Ledger, Numeric, Person
+from frith import Categorical, Domain, ForestClassifier, Ledger, Numeric, Ordered, Person
+from frith.audit.events import lower_bound
 from frith.audit.frozen import FrozenSource, arbitrary_releases
 from frith.audit.replay import loss_of
 from frith.curator.drafting import DraftingCurator
@@ -19,11 +21,15 @@ from frith.domain.draft import OTHER
 from frith.engines import open_table
 from frith.engines.raw import RawTable
 from frith.errors import BudgetExceeded, DataError, DomainError, OutsideWindow
+from frith.forest.report import make_card
 from frith.learners import private_domain
 from frith.learners.private_domain import _Drafting, _Plan, draft_privately, magnitudes
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee, person_neighbors
+from frith.privacy.thresholds import ThresholdedCounts
 
+FULL = os.environ.get("FRITH_FULL") == "1"
+RUNS = 1_500 if FULL else 110
 COLUMNS = {
     "age": "number",
     "seen": "date",
@@ -77,6 +83,7 @@ def test_a_forest_states_the_domain_and_its_own_price_together():
     both = frith.Forest.from_json(forest.to_json())
     assert both.guarantee == forest.guarantee
     assert both.domain.paid == domain.paid
+    assert "paid for, and the guarantee includes its price: epsilon 0.75" in make_card(forest)
 
 
 def test_a_price_survives_a_file_and_a_view(tmp_path):
@@ -156,6 +163,8 @@ def test_coverage_of_the_middle_98_percent():
         (COLUMNS | {"ill": "date"}, {}, "known are number or values"),
         (COLUMNS | {"age": Numeric("pay", 0, 1)}, {}, "named 'pay'"),
         (COLUMNS | {"age": 5}, {}, "a list, in order"),
+        (COLUMNS | {"ill": Numeric("ill", 0, 1, missing=True)}, {}, "leave 'missing' out"),
+        (COLUMNS | {"ill": Ordered("ill", (0, 1))}, {}, "the label is Categorical or Numeric"),
         (COLUMNS, {"delta": 0}, "need a delta"),
         ({"age": "number", "ill": [0, 1]}, {}, "leave it out"),
         (COLUMNS | {"name": "values"}, {}, "'name'"),
@@ -277,7 +286,7 @@ def test_replayed_on_neighbors_a_draft_stays_within_its_budget(person):
     columns = {"age": "number", "seen": "date", "town": ["a", "b", "c"], "ill": [0, 1]}
     rng = np.random.default_rng(5)
     largest = 0
-    for seed in range(20):
+    for seed in range(8):
         table = people(12, seed).assign(who=rng.integers(0, 4, 12).astype(str))
         gone = table["who"] == "0" if person else np.arange(12) == 3
         (one, drafted), (other, same) = (
@@ -289,6 +298,29 @@ def test_replayed_on_neighbors_a_draft_stays_within_its_budget(person):
         assert loss <= 20
         largest = max(largest, loss)
     assert largest > 5  # it sees the records
+
+
+def drafted_often(table, runs):
+    """What an analyst sees of many drafts of one table, as numbers."""
+    columns = {"job": "values", "ill": [0, 1]} | ({"age": "number", "town": ["a"]} if FULL else {})
+    rows = []
+    for _ in range(runs):
+        job, *others = draft(table, columns, epsilon=1, records=10**6).attributes
+        bounds = [x for a in others[:1] for x in (a.low, a.high)]
+        rows.append([job.size, "spy" in job.values, *bounds, *(a.size for a in others[1:])])
+    return np.array(rows, dtype=float)
+
+
+@pytest.mark.parametrize("is_sound", [True, False] if FULL else [False])
+def test_a_black_box_finds_no_more_than_epsilon_and_finds_a_flaw(is_sound, monkeypatch):
+    """One record more, unlike all others; the flaw shows every value that occurs."""
+    if not is_sound:
+        monkeypatch.setattr(ThresholdedCounts, "threshold", property(lambda self: -(10**9)))
+    table = people(60).assign(job="cook")
+    spy = pd.DataFrame([{"age": 90, "seen": pd.NaT, "job": "spy", "town": "b", "ill": 1}])
+    sides = (drafted_often(t, RUNS) for t in (table, pd.concat([table, spy])))
+    bound = lower_bound(*sides, 1e-6, 1 - 1e-6)
+    assert (bound.epsilon <= 1) == is_sound, bound
 
 
 def test_a_value_of_one_record_is_never_counted_as_frequent():

@@ -158,6 +158,8 @@ class _Plan:
         opened = {a.name: a for a in self.asked.attributes}
         opened |= {n: a for n, a in self.columns.items() if isinstance(a, Categorical | Numeric)}
         as_label = opened.pop(self.label)
+        if self.label not in self.kinds:
+            Domain((Numeric(self._free_name(), 0, 1),), as_label)  # raises where it is no label
         if isinstance(as_label, Numeric):
             as_label = Numeric(self.label, 0, 1)
         else:
