@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         RandomDecisionForestRegressor,
         SignalForestClassifier,
     )
+    from frith.learners.private_domain import draft_privately
     from frith.learners.session import budget
     from frith.ledger import Ledger
     from frith.privacy import Budget, Guarantee
@@ -64,6 +65,7 @@ _HOMES = {
     "check": "frith.engines.check",
     "connect": "frith.client",
     "draft_domain": "frith.engines.draft",
+    "draft_privately": "frith.learners.private_domain",
     "learn_domain": "frith.engines.draft",
     "open_table": "frith.engines",
 }
@@ -95,6 +97,7 @@ __all__ = [
     "check",
     "connect",
     "draft_domain",
+    "draft_privately",
     "learn_domain",
     "open_table",
 ]

@@ -1,9 +1,11 @@
 """`frith domain draft`."""
 
+from fractions import Fraction
+
 import pandas as pd
 import pytest
 
-from frith import Categorical, Date, Domain, Numeric, Person
+from frith import Categorical, Date, Domain, Forest, Ledger, Numeric, Person
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "table.feather", "table.csv"])
@@ -130,3 +132,63 @@ def test_a_draft_puts_no_cell_of_its_table_outside(run, tmp_path):
     for path in tmp_path.glob("mixed.*"):
         run("domain", "draft", path, "--label", "good", "--force", "-o", tmp_path / "domain.toml")
         run("check", path, "--domain", tmp_path / "domain.toml")
+
+
+# -- drafts that are paid for --------------------------------------------------------------------
+
+KINDS = ("--column", "color=red,green,blue", "--column", "size=number", "--column", "good=no,yes")
+
+
+def test_a_private_draft_carries_its_price(run, desk):
+    path = desk / "paid.toml"
+    args = ("--private", "--epsilon", 50, *KINDS, "--records", 400, "-o", path)
+    said = run("domain", "draft", desk / "table.csv", "--label", "good", *args)
+    domain = Domain.load(path)
+    assert domain.paid.epsilon == 50
+    assert not domain.learned
+    assert [a.name for a in domain.attributes] == ["color", "size"]
+    assert domain.label == Categorical("good", ("no", "yes"))
+    assert domain.records == 400
+    assert "private releases" in path.read_text()
+    assert "epsilon=50" in said.stderr
+    forest = desk / "paid.json"
+    run("train", desk / "table.csv", "--domain", path, "--epsilon", 1, "-o", forest)
+    assert Forest.load(forest).guarantee.epsilon == 51
+
+
+def test_a_private_draft_of_persons_and_unknown_values(run, desk):
+    kinds = ("--column", "color=values", "--column", "good=values", "--person", "who")
+    args = ("--private", "--epsilon", 90, "--delta", "1e-3", *kinds, "--records-per-person", 2)
+    result = run("domain", "draft", desk / "table.parquet", "--label", "good", *args)
+    domain = Domain.from_toml(result.stdout)
+    assert domain.person == Person("who", 2)
+    assert domain.label.values == ("no", "yes")
+    assert domain.paid.delta == Fraction("1e-3")
+
+
+def test_a_private_draft_is_charged_to_a_ledger(run, desk):
+    run("ledger", "create", desk / "budget.db", "--epsilon", 60)
+    args = ("--private", "--epsilon", 50, *KINDS, "--ledger", desk / "budget.db")
+    run("domain", "draft", desk / "table.csv", "--label", "good", *args)
+    assert Ledger(desk / "budget.db").spent == 50
+    assert "has epsilon 10 left" in run(
+        "domain", "draft", desk / "table.csv", "--label", "good", *args, code=3
+    ).stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--private", *KINDS), "--epsilon"),
+        (("--private", "--epsilon", "1", "--leave-out", "who", *KINDS), "no others"),
+        (("--private", "--epsilon", "1", "--column", "size"), "NAME=KIND"),
+        (("--private", "--epsilon", "1", *KINDS, "--column", "size=date"), "once for a name"),
+        (("--private", "--epsilon", "1", "--column", "size=number"), "has no kind"),
+        (("--private", "--epsilon", "1", *KINDS, "--column", "who=values"), "delta"),
+        (KINDS, "--private"),
+        (("--epsilon", "1"), "--private"),
+    ],
+)
+def test_what_a_private_draft_needs_is_said(run, desk, args, words):
+    result = run("domain", "draft", desk / "table.csv", "--label", "good", *args, code=2)
+    assert words in " ".join(result.stderr.split())

@@ -20,9 +20,12 @@ from frith.kernels import (
     KERNELS,
     VIEWS,
     AttributeChoice,
+    CodeCounts,
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
+    DistanceCounts,
+    DistanceQuantile,
     IntervalChoice,
     LabelChoice,
     LeafCounts,
@@ -31,6 +34,7 @@ from frith.kernels import (
     NodeSizes,
     NodeSplits,
     Partitions,
+    QuantileChoice,
     RecordCount,
     ResidualCells,
     ResidualChoice,
@@ -75,6 +79,9 @@ def one_of_each():
     whole = SplitCounts(trees, LAYOUT, np.zeros(1), np.ones((1, 3)))
     strengths = StrengthCounts(VECTORS, VECTORS, np.array([0, 10]), DOMAIN)
     targets, residuals = TargetCounts(NUMBER), ResidualSums(NUMBERS, COLUMN, 9)
+    codes = CodeCounts(DOMAIN, 2)
+    number = Forest(NUMBER, trees, np.ones((1, 1)), Guarantee(Fraction(1)), np.zeros(1), "sum")
+    distances = DistanceCounts(number)
     return [
         RecordCount(), leaves, level, correct, ConfusionCounts(forest), gradients,
         CellSums(trees, COLUMN, DOMAIN), vectors, LabelCells(trees, VECTORS, DOMAIN),
@@ -86,6 +93,7 @@ def one_of_each():
         strengths, StrengthChoice(strengths),
         targets, residuals, ResidualCells(trees, COLUMN, NUMBER, 9),
         IntervalChoice(targets), ResidualChoice(residuals, BinarySplits(NUMBERS)),
+        codes, QuantileChoice(codes, 10), distances, DistanceQuantile(distances, 900),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Numeric
+from frith import Categorical, Domain, Forest, Numeric
 from frith.domain.encoding import Batch
 from frith.errors import QuestionError
 from frith.growing.builder import single_leaf
@@ -19,9 +19,12 @@ from frith.kernels import (
     KERNELS,
     VIEWS,
     AttributeChoice,
+    CodeCounts,
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
+    DistanceCounts,
+    DistanceQuantile,
     IntervalChoice,
     LabelChoice,
     LeafCounts,
@@ -30,6 +33,7 @@ from frith.kernels import (
     NodeSizes,
     NodeSplits,
     Partitions,
+    QuantileChoice,
     RecordCount,
     ResidualCells,
     ResidualChoice,
@@ -50,12 +54,16 @@ from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
 from frith.kernels.measuring import check_measured, moved_by
 from frith.kernels.splits import BinarySplits
+from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import PrivateChoice
 from tests.strategies import domains, examples, forest_over, lone, trees
 
 TYPES = (*KERNELS, *VIEWS, *CHOICES)
 TWO = (GradientSums, CellSums, StepChoice)
-NUMBER = (TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice)
+NUMBER = (
+    TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice, DistanceCounts,
+    DistanceQuantile,
+)  # fmt: skip
 
 
 @st.composite
@@ -68,6 +76,11 @@ def questions(draw, kind):
         cells = draw(st.sampled_from([2, 3, 1_024, 65_535]))
         label = Numeric(domain.label.name, -1, 7, cells=cells)
     domain = replace(domain, label=label, person=None)
+    if kind is QuantileChoice:
+        number = Numeric(
+            "number", 0, 1, cells=draw(st.integers(2, 40)), missing=draw(st.booleans())
+        )
+        domain = replace(domain, attributes=(*domain.attributes, number))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     cuts = draw(st.sampled_from([mixed_cuts(domain), equal_width_cuts(domain, 3)]))
     return domain, make(kind, domain, Layout(domain, cuts), draw(trees(domain)), rng), rng
@@ -112,6 +125,19 @@ def make(kind, domain, layout, several, rng):
             by = [GiniMass(), EntropyMass(int(rng.integers(2, 40))), MaxMass()][rng.integers(3)]
             return NodeSplits(level, places, allowed, by)
         return level if kind is SplitCounts else kind(level)
+    if kind in (CodeCounts, QuantileChoice):
+        counts = CodeCounts(domain, len(domain.attributes) - 1)
+        return (
+            counts
+            if kind is CodeCounts
+            else QuantileChoice(counts, int(rng.integers(1, 1_000)), int(rng.integers(1, 3)))
+        )
+    if kind in (DistanceCounts, DistanceQuantile):
+        values = rng.uniform(-3, 9, (several.n_nodes, 1))
+        claim = Guarantee(Fraction(1))
+        forest = Forest(domain, several, values, claim, np.zeros(several.n_nodes), "sum")
+        counts = DistanceCounts(forest)
+        return counts if kind is DistanceCounts else DistanceQuantile(counts, 900, 3)
     if kind in (TargetCounts, IntervalChoice):
         counts = TargetCounts(domain)
         return counts if kind is TargetCounts else IntervalChoice(counts)

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
 from frith.audit.target_flaws import ExactScale, UnclippedMeans, open_with_own_bounds
-from frith.audit.twins import Labels, Leaves, Residuals, RootSizes, RootTables, forest_saying
+from frith.audit.twins import (
+    Labels,
+    Leaves,
+    Quantiles,
+    Residuals,
+    RootSizes,
+    RootTables,
+    forest_saying,
+)
 from frith.curator import Progress, Release, records_per_unit
 from frith.domain import Categorical, Domain
 from frith.domain.encoding import Batch
@@ -31,7 +39,7 @@ from frith.forest import Forest
 from frith.forest.trees import Trees
 from frith.growing.additive import bin_tree
 from frith.growing.builder import single_leaf
-from frith.kernels import Kernel, LeafCounts, NodeSizes, SplitTables
+from frith.kernels import CodeCounts, Kernel, LeafCounts, NodeSizes, QuantileChoice, SplitTables
 from frith.kernels.layout import Layout, equal_width_cuts
 from frith.learners import C45Classifier, GiniForestClassifier
 from frith.learners.published.curator import ExponentialChoice, PublishedCurator
@@ -395,6 +403,19 @@ class RowOrderEngine(MemoryEngine):
         return Batch(batch.codes[kept], batch.labels[kept])
 
 
+class OneSidedChoice(QuantileChoice):
+    """Its sensitivity for its range, though a record raises some scores and lowers others."""
+
+    @property
+    def range_(self) -> int:
+        return super().range_ // 2
+
+
+class OneSidedQuantiles(Quantiles):
+    def quantile(self, kernel: CodeCounts, level: int) -> Any:
+        return OneSidedChoice(kernel, level)
+
+
 def open_by_row_order(table: pd.DataFrame, domain: Domain) -> Engine:
     if domain.person is None:
         return open_in_memory(table, domain)
@@ -497,6 +518,8 @@ FLAWS: tuple[Flaw, ...] = (
           (R, S), target=True),
     _flaw("leaf means that are not clipped", "a mean with the noise of a count", UnclippedMeans,
           Residuals, (R, E, S, B, C), target=True),
+    _flaw("a quantile charged by its sensitivity", "scores that do not all move the same way",
+          OneSidedQuantiles, Quantiles, (R, S), pair="single"),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=open_by_row_order, pair="persons"),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from frith.audit.frozen import OpenCurator
+from frith.audit.twins import Quantiles
 from frith.curator import Curator, CuratorLike
 from frith.domain import Domain
 from frith.engines import Engine, open_table
@@ -163,5 +164,6 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, two means", FewSteps, target=True, part="residuals", steps=2),
     _subject("forest, an interval", FewSteps, target=True, part="residuals", steps=0),
     _subject("forest, a step of residuals", FewSteps, target=True, part="residuals", steps=1),
+    _subject("quantiles", Quantiles, levels=(10, 990)),
 )
-"""The flagship's ways to learn, few steps of each."""
+"""The flagship's ways to learn, few steps of each, and the bounds of a domain that is paid for."""

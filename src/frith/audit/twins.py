@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frith.curator import Curator, Release
-from frith.domain import Domain
+from frith.domain import Domain, Numeric
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
 from frith.growing.builder import single_leaf
@@ -16,10 +16,12 @@ from frith.growing.grower import Grower
 from frith.growing.parts import Part, forest_of_parts
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
+    CodeCounts,
     Kernel,
     LabelChoice,
     LeafCounts,
     NodeSizes,
+    QuantileChoice,
     ResidualCells,
     SplitTables,
 )
@@ -108,6 +110,27 @@ class Residuals:
 
     def width(self, curator: Any) -> int:
         return HALF
+
+
+class Quantiles:
+    """Sound: quantiles of every number, each for an equal share."""
+
+    def __init__(self, levels: tuple[int, ...] = (500,)):
+        self.levels = levels
+
+    def learn(self, curator: Any) -> Forest:
+        attributes = curator.domain.attributes
+        numbers = [j for j, a in enumerate(attributes) if isinstance(a, Numeric)]
+        asked = [
+            self.quantile(CodeCounts(curator.domain, j), level)
+            for j in numbers
+            for level in self.levels
+        ]
+        self.cells_ = [curator.choose(q, Fraction(1, len(asked)), "a quantile") for q in asked]
+        return forest_saying(curator, single_leaf(), 0)
+
+    def quantile(self, kernel: CodeCounts, level: int) -> Any:
+        return QuantileChoice(kernel, level)
 
 
 def forest_of(curator: Any, trees: Trees, leaves: Release) -> Forest:

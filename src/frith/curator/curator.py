@@ -104,15 +104,16 @@ class Curator:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the releases promise: the whole budget, whatever part of it was used."""
+        """What the releases promise: the whole budget, whatever part of it was used, and the domain's."""
         person, states = self.domain.person, self._source.states
-        return Guarantee(
+        claim = Guarantee(
             self.budget.epsilon if states is None else math.inf,
             self.budget.delta,
             RECORD if person is None else person_neighbors(person.records),
             (*self._assumptions, *([] if states is None else [states])),
             tuple(self._asked),
         )
+        return claim if self.domain.paid is None else claim.then(self.domain.paid)
 
     def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
         """The sums of a kernel, or a view of a level's sums, with integer noise for `share`."""

@@ -35,6 +35,8 @@ from frith.domain.attributes import (
 )
 from frith.domain.notebook import domain_html
 from frith.errors import DomainError
+from frith.privacy.guarantee import Guarantee
+from frith.privacy.neighbors import neighbors_of
 
 FORMAT = "frith-domain/1"
 
@@ -110,7 +112,8 @@ class Domain:
     The kind of the label is the task: declared values are classes, a number between public bounds
     is predicted by a regressor. `records` is a public constant: declare it only when the size of
     the table is no secret, and do not update it from the table. `learned` marks a domain drafted
-    from the records themselves. `csv` says how CSV files are written.
+    from the records themselves, `paid` one that a private draft was charged for: what it promises is
+    added to the guarantee of every forest. `csv` says how CSV files are written.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -123,6 +126,7 @@ class Domain:
     person: Person | None = None
     learned: bool = field(default=False)
     csv: Csv | None = None
+    paid: Guarantee | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -153,6 +157,10 @@ class Domain:
             raise DomainError("records must be a whole number of at least 0, or left out")
         if not isinstance(self.learned, bool):
             raise DomainError(f"learned is true or false, not {self.learned!r}")
+        if self.paid is not None:
+            _check_paid(
+                self.paid, neighbors_of(None if self.person is None else self.person.records)
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -255,6 +263,8 @@ class Domain:
             facts.append(
                 "drafted from the records: replace what is not public knowledge, then set learned to False"
             )
+        if self.paid is not None:
+            facts.append(f"paid for: {self.paid}")
         return facts
 
     # -- files ---------------------------------------------------------------------------------
@@ -267,6 +277,9 @@ class Domain:
         data["label"] = self.label.to_json()
         if self.person is not None:
             data["person"] = {"column": self.person.column, "records": self.person.records}
+        if self.paid is not None:
+            claim = self.paid.to_json()
+            data["paid"] = {name: claim[name] for name in _CLAIM}
         return data | {"attributes": [a.to_json() for a in self.attributes]}
 
     @classmethod
@@ -284,6 +297,7 @@ class Domain:
                 None if person is None else _part(Person, person, "the person"),
                 data.get("learned", False),
                 _part(Csv, data["csv"], "csv") if "csv" in data else None,
+                _paid(data["paid"]) if "paid" in data else None,
             )
 
     def to_toml(self) -> str:
@@ -346,6 +360,30 @@ def _check_label(label: Attribute) -> None:
         raise DomainError(
             f"label {label.name!r}: a number to predict has a linear scale; to predict its "
             "logarithm, declare bounds of the logarithm and take it before training"
+        )
+
+
+_CLAIM = ("epsilon", "delta", "neighbors", "assumptions")
+
+
+def _paid(data: Any) -> Guarantee:
+    if not isinstance(data, Mapping) or {*data} != {*_CLAIM}:
+        raise DomainError(f"what was paid for a domain is a table of {', '.join(_CLAIM)}")
+    texts = data["assumptions"]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DomainError("what was paid for a domain: assumptions are a list of texts")
+    return Guarantee.from_json({**data, "asked": []})
+
+
+def _check_paid(paid: object, neighbors: str) -> None:
+    if not isinstance(paid, Guarantee) or paid.asked or paid.parties:
+        raise DomainError("what was paid for a domain is a Guarantee, without what was asked")
+    if not paid.holds or paid.epsilon < 0 or not 0 <= paid.delta < 1:
+        raise DomainError("what was paid for a domain is a finite epsilon and a delta under 1")
+    if paid.neighbors != neighbors:
+        raise DomainError(
+            f"the domain was paid for with other neighbors ({paid.neighbors}) than it declares "
+            f"({neighbors}): amounts do not add; draft it again, or keep its person"
         )
 
 

@@ -129,7 +129,7 @@ class _Column:
             return True
         if not _is_text(self.cells.type) or len(self.cells) < LARGE:
             return False
-        texts = _tally(self.cells, self.name)
+        texts = count_values(self.cells, self.name)
         texts.pop(None, None)
         numbers = self.numbers[np.isfinite(self.numbers)]
         if len(texts) <= LONG or len(numbers) < MOSTLY * texts.total() or _are_postcodes(texts):
@@ -206,7 +206,7 @@ def draft_attributes(columns: Columns, names: Sequence[str]) -> tuple[Attribute,
 
 def draft_values(column: pa.ChunkedArray, name: str) -> tuple[Any, ...]:
     """The distinct values of a column, sorted; whole floats stay numbers."""
-    found = set(_tally(column, name)) - {None}
+    found = set(count_values(column, name)) - {None}
     if not found:
         raise DomainError(f"column {name!r} holds no value; declare its values or leave it out")
     if len(found) > MAX_VALUES:
@@ -234,7 +234,7 @@ def _why_not(column: _Column) -> str | None:
         if _is_id(column.name) and _are_names(times[1]):
             return _NAMES
     elif not column.holds_numbers:
-        tally = _tally(column.cells, column.name)
+        tally = count_values(column.cells, column.name)
         if tally.keys() - {None} and all(_is_other_date(str(v)) for v in tally if v is not None):
             return "holds dates in a form that is read in several ways; write them as 2024-01-31"
         if _names_records(tally):
@@ -286,7 +286,7 @@ def _draft_attribute(column: _Column) -> Attribute:
         return _draft_numeric(column)
     if pa.types.is_dictionary(column.cells.type) and column.cells.type.ordered:
         return _draft_ordered(column)
-    name, tally = column.name, _tally(column.cells, column.name)
+    name, tally = column.name, count_values(column.cells, column.name)
     has_missing = tally.pop(None, 0) > 0
     if not tally:
         return Categorical(name, (MISSING,), missing=MISSING)
@@ -318,7 +318,7 @@ def _grouped(column: _Column, tally: Counter[Any], values: list[str]) -> tuple[l
     return [*kept, OTHER], OTHER
 
 
-def _tally(column: pa.ChunkedArray, name: str) -> Counter[Any]:
+def count_values(column: pa.ChunkedArray, name: str) -> Counter[Any]:
     """How often each value occurs, in a form that can be declared; None if it cannot be."""
     tally: Counter[Any] = Counter()
     for chunk in column.chunks:

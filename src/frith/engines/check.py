@@ -55,7 +55,7 @@ def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
         for batch in read_batches(table, names, report.count_malformed, domain.csv):
             add_columns(report, *columns_of(batch))
         return report
-    for columns, rows in _all_of(engine)():
+    for columns, rows in raw_of(engine)():
         add_columns(report, columns, rows)
     return report
 
@@ -82,13 +82,14 @@ def _first(columns: Columns, rows: int) -> Columns:
     return column
 
 
-def _all_of(engine: Engine) -> Raw:
+def raw_of(engine: Engine) -> Raw:
+    """How to read all raw records, for their holder or on the curator's side. Reads nothing yet."""
     raw = engine.peek()
     if raw is None and isinstance(engine, StreamEngine):
         names = list(required_columns(engine.domain))
         return lambda: (columns_of(batch) for batch in engine.scan(names))
     if raw is None:
         raise DataError(
-            "this table cannot be checked here: pass the table itself, or a sample of it"
+            "this table cannot be read record by record here: pass the table itself, or a sample of it"
         )
     return raw

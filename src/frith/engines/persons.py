@@ -8,6 +8,7 @@ of a person's records.) Codes break ties between equal hashes; equal records are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,35 @@ def kept_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> N
     first be bounded part by part.
     """
     assert domain.person is not None
+    hashes = record_hashes(batch, digests, domain)
+    order = np.lexsort((*batch.codes.T, batch.labels, hashes, *digests.T))
+    return order[_rank_in_runs(digests[order]) < domain.person.records]
+
+
+def record_hashes(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> NDArray[np.uint64]:
+    """A keyed hash of each record: of its codes, its label and what `digests` say of it."""
     hashes = np.empty(len(batch), dtype=np.uint64)
     seed = np.frombuffer(_key(domain)[:8], dtype="<u8")[0]
     _hash_records(seed, digests, batch.codes, batch.labels, hashes)
-    order = np.lexsort((*batch.codes.T, batch.labels, hashes, *digests.T))
-    return order[_rank_in_runs(digests[order]) < domain.person.records]
+    return hashes
+
+
+def kept_raw_records(parts: Iterable[Columns], domain: Domain) -> NDArray[np.bool_]:
+    """Which records are kept of each person, by digests of their raw cells in all attributes."""
+    assert domain.person is not None
+    key, cells, persons, named = _key(domain), [], [], [np.empty(0, np.bool_)]
+    for columns in parts:
+        digests, known = person_digests(columns(domain.person.column), key)
+        words = [person_digests(columns(name), key)[0][:, 0] for name in domain.names]
+        cells.append(np.column_stack(words)[known])
+        persons.append(digests[known])
+        named.append(known)
+    kept = np.concatenate(named)
+    if kept.any():
+        batch = Batch(np.concatenate(cells), np.zeros(int(kept.sum()), np.uint8))
+        places = np.flatnonzero(kept)[kept_records(batch, np.concatenate(persons), domain)]
+        kept = np.isin(np.arange(len(kept)), places)
+    return kept
 
 
 def _key(domain: Domain) -> bytes:

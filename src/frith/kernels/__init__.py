@@ -27,6 +27,12 @@ from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, Rec
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
+from frith.kernels.quantiles import (
+    CodeCounts,
+    DistanceCounts,
+    DistanceQuantile,
+    QuantileChoice,
+)
 from frith.kernels.residuals import (
     IntervalChoice,
     ResidualCells,
@@ -44,10 +50,13 @@ __all__ = [
     "VIEWS",
     "AttributeChoice",
     "Choice",
+    "CodeCounts",
     "ColumnKernel",
     "ConfusionCounts",
     "CorrectChoice",
     "CorrectCounts",
+    "DistanceCounts",
+    "DistanceQuantile",
     "IntervalChoice",
     "Kernel",
     "LabelChoice",
@@ -57,6 +66,7 @@ __all__ = [
     "NodeSizes",
     "NodeSplits",
     "Partitions",
+    "QuantileChoice",
     "Question",
     "RecordCount",
     "ResidualCells",

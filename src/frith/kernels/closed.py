@@ -28,6 +28,12 @@ from frith.kernels.layout import Layout
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
+from frith.kernels.quantiles import (
+    CodeCounts,
+    DistanceCounts,
+    DistanceQuantile,
+    QuantileChoice,
+)
 from frith.kernels.residuals import (
     IntervalChoice,
     ResidualCells,
@@ -41,12 +47,13 @@ from frith.kernels.strengths import StrengthChoice, StrengthCounts
 KERNELS = (
     RecordCount, LeafCounts, SplitCounts, CorrectCounts, ConfusionCounts,
     GradientSums, CellSums, LabelGradients, LabelCells, StrengthCounts,
-    TargetCounts, ResidualSums, ResidualCells,
+    TargetCounts, ResidualSums, ResidualCells, CodeCounts, DistanceCounts,
 )  # fmt: skip
 VIEWS = (SplitTables, NodeCounts, NodeSizes)
 CHOICES = (
     AttributeChoice, CorrectChoice, LabelChoice, NamedSplits, NodeSplits, Partitions, SignsChoice,
-    StepChoice, StrengthChoice, IntervalChoice, ResidualChoice,
+    StepChoice, StrengthChoice, IntervalChoice, ResidualChoice, QuantileChoice,
+    DistanceQuantile,
 )  # fmt: skip
 _CRITERIA = (GiniMass, EntropyMass, MaxMass)
 _SUMMED = {
@@ -64,12 +71,20 @@ _SUMMED = {
     StrengthChoice: StrengthCounts,
     IntervalChoice: TargetCounts,
     ResidualChoice: ResidualSums,
+    QuantileChoice: CodeCounts,
+    DistanceQuantile: DistanceCounts,
 }
 """The one kernel that each view is of, or that each choice is scored by."""
 _WHOLE = (Trees, Domain, Forest, ScoreColumn, np.ndarray, int, float, tuple, type(None))
 
 Choice = (
-    AttributeChoice | CorrectChoice | IntervalChoice | LabelChoice | StepChoice | StrengthChoice
+    AttributeChoice
+    | CorrectChoice
+    | IntervalChoice
+    | LabelChoice
+    | QuantileChoice
+    | StepChoice
+    | StrengthChoice
 )
 """A list from which one candidate is chosen."""
 Question = Kernel | View

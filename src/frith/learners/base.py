@@ -200,7 +200,7 @@ class PrivateForest(BaseEstimator, ABC):
     def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""
         if curator.receipt is None:
-            spending.add(curator.guarantee, disjoint=disjoint)
+            spending.add(curator.budget, curator.guarantee, disjoint=disjoint)
         guarantee = forest.guarantee.assuming(NOT_COVERED)
         for assumption in assumptions_of_callers():
             guarantee = guarantee.assuming(assumption)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
 from frith.domain import Domain
 from frith.engines import Engine
+from frith.engines.part import Part
 from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
 from frith.growing.residual_boosting import MANY, Plan, ResidualBoosting
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.learners.calibration import interval_radius
 from frith.learners.numbers import PrivateForestRegressor
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
+from frith.privacy.exact import exact
 
 _GAUSSIAN_GAIN = 1.7  # how much more signal a delta must buy before its guarantee is taken
 
@@ -51,6 +56,12 @@ class ForestRegressor(PrivateForestRegressor):
     size_share : float, str or Fraction, default=0.02
         The share of the budget for a noisy number of records. Spent only if the domain does not
         declare that number.
+    interval : float, str, Fraction or None, default=None
+        The share of new targets that `predict_interval` covers, such as 0.9. None for a forest without
+        intervals.
+    held_out : float, str or Fraction, default=0.2
+        The share of the records that are held out for the intervals, by a hash of each. They are not
+        trained on, so the budget covers both parts. Used only with `interval`.
     ledger : str, Path or None, default=None
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
@@ -63,6 +74,8 @@ class ForestRegressor(PrivateForestRegressor):
         asked of the records, and its share of the budget.
     receipt_ : Receipt or None
         The ledger's receipt for the last fit.
+    interval_radius_ : float
+        How far the ends of an interval are from the prediction; only with `interval`.
 
     Privacy
     -------
@@ -84,6 +97,11 @@ class ForestRegressor(PrivateForestRegressor):
     For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
     A target that is missing or no number is not counted; no value of a target raises.
 
+    *Intervals.* Whether a record is held out follows from that record alone, so it is in one of two
+    parts: the forest is a release about one, and what is asked of the other, for the same budget, costs a
+    record that is there nothing else (parallel composition; refused where a person has several records).
+    There, a noisy number of records and one quantile of distances are released (`kernels.quantiles`).
+
     The full proof is in docs/proofs/regression.md.
 
     Notes
@@ -91,8 +109,7 @@ class ForestRegressor(PrivateForestRegressor):
     Values of nodes are scores: what a tree adds to the prediction, in the target's own unit; the
     first tree has the mean. Predictions are clipped to the declared bounds.
 
-    There are no quantiles, prediction intervals, rules, pictures of trees or private scores of such
-    forests.
+    There are no quantile forests, rules, pictures of trees or private scores of such forests.
 
     Examples
     --------
@@ -104,6 +121,10 @@ class ForestRegressor(PrivateForestRegressor):
     1
     """
 
+    interval_radius_: float
+    _part: Engine | None = None
+    """The records that are held out of the fit that is running."""
+
     def __init__(
         self,
         domain: Any = None,
@@ -111,6 +132,8 @@ class ForestRegressor(PrivateForestRegressor):
         epsilon: Any = 1.0,
         delta: Any = 0,
         size_share: Any = 0.02,
+        interval: Any = None,
+        held_out: Any = 0.2,
         ledger: Any = None,
         n_jobs: int | None = None,
     ):
@@ -118,15 +141,45 @@ class ForestRegressor(PrivateForestRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.size_share = size_share
+        self.interval = interval
+        self.held_out = held_out
         self.ledger = ledger
         self.n_jobs = n_jobs
 
     def learn(self, curator: CuratorLike) -> Forest:
         n = curator.records(share("size_share", self.size_share))
+        if self._part is not None and curator.domain.records is not None:
+            n = max(1, round(n * (1 - share("held_out", self.held_out))))
         signal = signal_of(n, curator.budget, curator.records_per_unit)
         layout = Layout(curator.domain, _cuts(curator.domain, signal))
         parts = ResidualBoosting(curator, layout, n, signal).learn(Plan.of(signal))
         return forest_of_parts(curator, parts)
+
+    def predict_interval(self, X: Any, coverage: Any = None) -> NDArray[np.float64]:
+        """The ends of an interval for each record: as many rows, and two columns. Costs no budget.
+
+        The share of new records whose target is inside is at least about `interval`, averaged over
+        records like those of the table, held-out records and noise: no such claim is made for single
+        records or groups of them. Targets beyond the declared bounds count as at them.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table or array
+            The records.
+        coverage : float, str, Fraction or None, default=None
+            None, or `interval` again: each coverage costs a fit.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "interval_radius_"):
+            raise ValueError("this forest has no intervals; fit it with interval=0.9, say")
+        if coverage is not None and exact(coverage) != exact(self.interval):
+            raise ValueError(
+                f"the interval that was paid for covers {self.interval}, not {coverage}; fit with "
+                f"interval={coverage}"
+            )
+        target, middle = self.forest_.domain.target, self.predict(X)[:, None]
+        ends = middle + self.interval_radius_ * np.array([-1.0, 1.0])
+        return np.clip(ends, target.low, target.high)
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         """Serve a request with a delta by a pure guarantee where Gaussian noise buys too little.
@@ -140,7 +193,23 @@ class ForestRegressor(PrivateForestRegressor):
             pure, n = Budget(budget.epsilon), max(1, domain.records)
             gain = signal_of(n, budget, per_person) / signal_of(n, pure, per_person)
             budget = budget if gain > _GAUSSIAN_GAIN else pure
+        self._part = None
+        if self.interval is not None:
+            share("interval", self.interval)
+            self._part, engine = (
+                Part(engine, share("held_out", self.held_out), rest=rest) for rest in (False, True)
+            )
         return super()._open_curator(engine, budget, act)
+
+    def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
+        if hasattr(self, "interval_radius_"):  # of an earlier fit
+            del self.interval_radius_
+        if self._part is not None:
+            coverage, claim = share("interval", self.interval), forest.guarantee
+            radius, asked = interval_radius(self._part, curator.budget, forest, coverage)
+            forest = replace(forest, guarantee=replace(claim, asked=claim.asked + asked))
+            self.interval_radius_, self._part = radius, None  # the table is not kept
+        super()._keep(forest, curator, disjoint)
 
 
 def signal_of(n_records: int, budget: Budget, per_person: int) -> float:

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
+from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee, PartyShare
 
 
@@ -24,19 +25,22 @@ _sums: dict[str, _Sum] = {}
 _one_at_a_time = threading.Lock()
 
 
-def add(guarantee: Guarantee, *, disjoint: bool = False) -> None:
-    """Count one fit. One that shares no protected unit with any other does not add: the larger counts."""
-    if not isinstance(guarantee.epsilon, Fraction):  # without a guarantee, there is no price
+def add(budget: Budget, guarantee: Guarantee, *, disjoint: bool = False) -> None:
+    """Count one fit. One that shares no protected unit with any other does not add: the larger counts.
+
+    The guarantee may include what a domain was paid for, which was counted when it was drafted.
+    """
+    if not guarantee.holds or not isinstance(budget.epsilon, Fraction):  # there is no price
         return
     with _one_at_a_time:
         total = _sums.setdefault(guarantee.neighbors, _Sum())
         total.fits += 1
         if disjoint:
-            total.largest_epsilon = max(total.largest_epsilon, guarantee.epsilon)
-            total.largest_delta = max(total.largest_delta, guarantee.delta)
+            total.largest_epsilon = max(total.largest_epsilon, budget.epsilon)
+            total.largest_delta = max(total.largest_delta, budget.delta)
         else:
-            total.epsilon += guarantee.epsilon
-            total.delta += guarantee.delta
+            total.epsilon += budget.epsilon
+            total.delta += budget.delta
 
 
 def together(neighbors: str) -> str | None:

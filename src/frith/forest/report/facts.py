@@ -86,7 +86,11 @@ def domain_words(domain: Domain) -> str:
     learned = (
         " It was drafted from the records themselves, which no guarantee covers." * domain.learned
     )
-    return f"Number of records: {records}. Fingerprint {domain.fingerprint}.{learned}"
+    paid = ""
+    if domain.paid is not None:
+        price = amounts(domain.paid.epsilon, domain.paid.delta)
+        paid = f" It was paid for, and the guarantee includes its price: {price}."
+    return f"Number of records: {records}. Fingerprint {domain.fingerprint}.{learned}{paid}"
 
 
 def _predicted(domain: Domain) -> str:
