@@ -77,6 +77,11 @@ def test_other_learners_and_their_parameters_are_refused_before_a_charge(house, 
     assert house.spent("flats") == spent
 
 
+def test_intervals_are_not_offered_because_a_job_does_not_release_them(house, trained):
+    for parameters in ({"interval": "0.9"}, {"held_out": "0.5"}):
+        refused(house.analyst.ask("flats", parameters=parameters, learner="forest"), "invalid")
+
+
 def test_the_other_regressor_is_asked_for_by_its_name(house, trained):
     asked = {"epsilon": "1", "learner": "random-decision", "parameters": {"n_trees": 2}}
     job = said(house.analyst.post("/v1/tables/flats/forests", json=asked), 202)["id"]

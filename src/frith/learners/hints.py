@@ -19,6 +19,8 @@ HINTS = {
     "delta": "The chance of a miss that you allow; 0 asks for a pure guarantee.",
     "domain": "What is public about the table.",
     "epsilon": "The budget of a fit, read exactly as written.",
+    "held_out": "The share of the records that are held out for prediction intervals.",
+    "interval": "The share of new targets that prediction intervals cover; none are made if empty.",
     "ledger": "The ledger that every fit is charged to.",
     "max_depth": "The most splits on a path.",
     "max_features": "The share of the attributes that each tree may ask, drawn at random.",

@@ -21,8 +21,8 @@ _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
 _LARGEST = 10_000
 _LARGEST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
 """The largest whole numbers: trees, levels and bins cost time and memory before any question."""
-_RESERVED = {"domain", "epsilon", "delta", "ledger", "n_jobs"}
-"""Parameters that the server sets itself."""
+_RESERVED = {"domain", "epsilon", "delta", "ledger", "n_jobs", "interval", "held_out"}
+"""Parameters that the server sets itself, and those of intervals, which a job does not release."""
 
 ASSUMED = (
     "when a job starts and how long it takes tell nothing about the records",
