@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from prepared import PREPARATIONS
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from frith import datasets
@@ -62,7 +63,12 @@ def parse_options(description: str, more: dict[str, dict[str, Any]] = RESUME) ->
 # -- tables and folds --------------------------------------------------------------------------
 
 
-load = functools.lru_cache(maxsize=None)(datasets.load)
+@functools.cache
+def load(name: str) -> Any:
+    """A table by its name; "votes, imputed" is votes as a paper prepared it."""
+    table, _, preparation = name.partition(", ")
+    found = datasets.load(table)
+    return PREPARATIONS[preparation](*found) if preparation else found
 
 
 def loadable(names: Sequence[str]) -> list[str]:

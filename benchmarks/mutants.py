@@ -1,6 +1,7 @@
 """Break the privacy code on purpose, one small change at a time, and see which test notices.
 
-    python benchmarks/mutants.py [--jobs J] [--only FILE] [--minutes M] [--again] [--report]
+    python benchmarks/mutants.py [--set learners] [--sample N] [--jobs J] [--only FILE]
+                                 [--minutes M] [--again] [--report]
 
 Each mutant is one change to the syntax tree of one file: an operator, a comparison's boundary, a
 constant, `max` for `min`, a charge left out, a scale rounded to nearest. Every process has a copy of
@@ -8,6 +9,10 @@ the package; the mutated file is written into it, and the tests that are named f
 against it until one fails. Results go to docs/results/mutants.csv as they come, so a run resumes
 where it stopped; docs/results/mutants.md lists every mutant with what killed it. The script ends with
 exit code 1 while a mutant is untried, or survives without a reason in mutants_explained.toml.
+
+`--set learners` breaks the papers' learners instead (mutants_learners.py): first each equation by
+hand, then like the privacy code; its results are in mutants_learners.csv and .md. `--sample N` tries N
+of them, always the same ones.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import hashlib
 import importlib
 import multiprocessing
 import os
+import random
 import re
 import resource
 import shutil
@@ -29,12 +35,14 @@ import signal
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+
+import mutants_learners
+from mutants_report import EXPLAINED, key_of, report
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "frith"
@@ -61,6 +69,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/privacy/test_labeling.py", "tests/privacy/test_shares.py",
         "tests/privacy/test_sources.py",
     ),
+    "privacy/laplace_draws.py": ("tests/privacy/test_laplace_draws.py",),
+    "privacy/gaussian_draws.py": ("tests/privacy/test_gaussian_draws.py",),
     "privacy/rebuilding.py": ("tests/privacy/test_rebuilding.py",),
     "_amounts.py": ("tests/privacy/test_exact.py",),
     "privacy/promise.py": ("tests/privacy/test_promise.py", "tests/cli/test_show.py"),
@@ -113,14 +123,8 @@ ONLY: dict[str, str] = {
 }
 """Of files that do more than keep a promise, the functions that say how far a record can move things."""
 
-
-def explained() -> dict[str, str]:
-    """Survivors that change nothing that matters, by file, function and change, each with the reason."""
-    listed = tomllib.loads(Path(__file__).with_name("mutants_explained.toml").read_text())
-    return {mutant: entry["why"] for entry in listed["survivors"] for mutant in entry["mutants"]}
-
-
-EXPLAINED = explained()
+SETS = {"privacy": TESTS, "learners": mutants_learners.TESTS}
+GUARDS = TESTS | mutants_learners.TESTS
 
 
 # -- mutants -----------------------------------------------------------------------------------
@@ -150,15 +154,25 @@ class Mutant:
     line: int
     change: str
     text: str
+    by_hand: bool = False
 
     @property
     def id(self) -> str:
         return hashlib.sha256(f"{self.file}{self.text}".encode()).hexdigest()[:12]
 
 
+def _without_words(text: str) -> ast.Module:
+    """The code alone: a sentence that is mended makes no new mutant."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value = ast.Constant("")
+    return tree
+
+
 def mutants_of(file: str) -> Iterator[Mutant]:
     """Every mutant of a file, in the order of its lines."""
-    tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
+    tree = _without_words((SOURCE / file).read_text(encoding="utf-8"))
     sites, seen = _wanted_sites(file, tree), Counter[str]()
     for number, site in enumerate(sites):
         for variant in range(len(_changes(site.node))):
@@ -177,6 +191,23 @@ def mutants_of(file: str) -> Iterator[Mutant]:
             )  # fmt: skip
 
 
+def broken_equations() -> Iterator[Mutant]:
+    """The breaks by hand, each under the name of what it breaks."""
+    for name, file, before, after in mutants_learners.EQUATIONS:
+        whole = (SOURCE / file).read_text(encoding="utf-8")
+        if whole.count(before) != 1:
+            raise ValueError(f"{name}: {file} does not have {before!r} exactly once")
+        line = whole[: whole.index(before)].count("\n") + 1
+        change = " ".join(f"{before} -> {after}".split())
+        yield Mutant(file, name, line, change, whole.replace(before, after), by_hand=True)
+
+
+def mutants_in(chosen: str) -> dict[str, Mutant]:
+    """The mutants of a set by their ids: the equations, then the others."""
+    by_hand = broken_equations() if chosen == "learners" else ()
+    return {m.id: m for m in (*by_hand, *(m for f in SETS[chosen] for m in mutants_of(f)))}
+
+
 @dataclass(frozen=True)
 class Site:
     """A node that can be changed, what of its surroundings is shown, and whose it is."""
@@ -187,7 +218,7 @@ class Site:
 
 
 def _wanted_sites(file: str, tree: ast.AST) -> list[Site]:
-    pattern = re.compile(ONLY.get(file, ".*"))
+    pattern = re.compile((ONLY | mutants_learners.ONLY).get(file, ".*"))
     return [s for s in _sites(tree, tree, "") if pattern.fullmatch(s.function.split(".")[-1])]
 
 
@@ -268,7 +299,7 @@ QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "FRITH_SHRINK": "0", "OMP_NUM_TH
 
 KERNELS = (
     "kernels/counts", "kernels/levels", "kernels/gradients", "kernels/label_gradients",
-    "kernels/residuals",
+    "kernels/residuals", "growing/random_trees", "growing/consistency", "forest/voting",
 )  # fmt: skip
 """Modules that would be compiled anew for each mutant: they run as Python instead."""
 
@@ -339,7 +370,7 @@ def _test(folder: Path, log: Path, file: str) -> None:
         numba.config.DISABLE_JIT = file.removesuffix(".py") in KERNELS
         sys.path.insert(0, str(folder))
         os.chdir(ROOT)
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[file]]))
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *GUARDS[file]]))
     finally:
         sys.stdout.flush()
         os._exit(code)
@@ -387,46 +418,6 @@ def try_mutant(mutant: Mutant) -> dict[str, str]:
     }  # fmt: skip
 
 
-def key_of(row: dict[str, str]) -> str:
-    return f"{row['file']} {row['function']}: {row['change']}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def report(rows: list[dict[str, str]], total: int) -> str:
-    """What was tried, what survived and why, and every mutant with the test that killed it."""
-    from common import markdown_table  # not above: a process that imported frith cannot test a copy
-
-    survivors = [r for r in rows if r["outcome"] == "survived"]
-    files = [
-        (
-            f,
-            len(of := [r for r in rows if r["file"] == f]),
-            sum(r["outcome"] == "killed" for r in of),
-        )
-        for f in TESTS
-    ]
-    kept = [
-        (f"`{_cell(key_of(r))}`", EXPLAINED.get(key_of(r), "**not explained**")) for r in survivors
-    ]
-    listed = [
-        (f"{r['file']}:{r['line']}", f"`{_cell(r['change'])}`", r["outcome"], r["by"]) for r in rows
-    ]
-    lines = [
-        "# Mutants", "",
-        f"{len(rows):,} of {total:,} mutants were tried, {len(rows) - len(survivors):,} killed. Made by "
-        "`benchmarks/mutants.py`, which says how; each ran against the tests that are named there.", "",
-        markdown_table(("file", "tried", "killed"), files),
-        "## Survivors", "",
-        markdown_table(("mutant", "why it may"), kept) if kept else "None.\n",
-        "## All", "",
-        markdown_table(("place", "change", "outcome", "killed by"), listed),
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
 def try_all(todo: list[Mutant], jobs: int, minutes: float | None) -> Iterator[dict[str, str]]:
     """Results as they come; none is begun after so many minutes."""
     end = time.monotonic() + 60 * (minutes or 1e9)
@@ -443,6 +434,8 @@ def try_all(todo: list[Mutant], jobs: int, minutes: float | None) -> Iterator[di
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--set", choices=SETS, default="privacy", help="what is broken")
+    arguments.add_argument("--sample", type=int, help="only so many, the same ones in every run")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     arguments.add_argument("--only", default="", help="only files whose name has this in it")
     arguments.add_argument("--minutes", type=float, help="begin no mutant after so many minutes")
@@ -451,23 +444,34 @@ def main() -> int:
     )
     arguments.add_argument("--report", action="store_true", help="only write the list again")
     options = arguments.parse_args()
-    every = {m.id: m for f in TESTS for m in mutants_of(f)}
-    path = RESULTS / "mutants.csv"
+    every = mutants_in(options.set)
+    path = RESULTS / ("mutants.csv" if options.set == "privacy" else f"mutants_{options.set}.csv")
     rows = {i: r | told(every[i]) for i, r in read_rows(path).items() if i in every}
     if options.again:
         rows = {i: r for i, r in rows.items() if r["outcome"] == "killed" or key_of(r) in EXPLAINED}
-    todo = [m for m in every.values() if m.id not in rows and options.only in m.file]
+    wanted = _sample(list(every.values()), options.sample)
+    todo = [m for m in wanted if m.id not in rows and options.only in m.file]
     for row in try_all([] if options.report else todo, options.jobs, options.minutes):
         rows[row["id"]] = row
         write_rows(path, list(rows.values()))
     ordered = sorted(rows.values(), key=lambda r: (r["file"], int(r["line"]), r["change"]))
-    (RESULTS / "mutants.md").write_text(report(ordered, len(every)), encoding="utf-8")
+    text = report(ordered, len(every), SETS[options.set])
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
     unexplained = [
         key_of(r) for r in ordered if r["outcome"] == "survived" and key_of(r) not in EXPLAINED
     ]
     for text in unexplained:
         print(f"not explained: {text}")
-    return 1 if unexplained or len(rows) < len(every) else 0
+    return 1 if unexplained or any(m.id not in rows for m in wanted) else 0
+
+
+def _sample(mutants: list[Mutant], size: int | None) -> list[Mutant]:
+    """The breaks by hand and so many others: a larger sample holds every smaller one."""
+    if size is None:
+        return mutants
+    others = [m for m in mutants if not m.by_hand]
+    random.Random(0).shuffle(others)
+    return [m for m in mutants if m.by_hand] + others[:size]
 
 
 if __name__ == "__main__":

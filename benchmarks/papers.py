@@ -1,9 +1,13 @@
 """What four papers report, measured again: our sound learners, and their own forms, side by side.
 
-dp_rf   Fletcher and Islam 2015: a forest tuned by signal-to-noise ratios, against Private-RDT
-dpdf    Fletcher and Islam 2015: Gini forests, against DiffPID3 and an exact random forest
-c45     Shang, Zhao, Shu and Liu 2019, Table 2: arithmetic against geometric budgets, on car
-id3     Jagannathan, Pillaipakkamnatt and Wright 2012, Table 1: ID3 from noisy counts
+dp_rf        Fletcher and Islam 2015: a forest tuned by signal-to-noise ratios, against Private-RDT
+dp_rf_parts  the same: which part makes the distance to Private-RDT
+dpdf         Fletcher and Islam 2015: Gini forests, against DiffPID3 and an exact random forest
+c45          Shang, Zhao, Shu and Liu 2019, Table 2: arithmetic against geometric budgets, on car
+id3          Jagannathan, Pillaipakkamnatt and Wright 2012, Table 1: ID3 from noisy counts
+rdt          the same, figures 1 to 3: Private-RDT beside private ID3 at ten epsilons
+rdt_shapes   the same, section 6.1: how many random trees, and how high
+info_gain    US 10,726,153: one tree against several
 """
 
 from __future__ import annotations
@@ -14,11 +18,24 @@ from pathlib import Path
 import common
 import papers_c45
 import papers_dp_rf
+import papers_dp_rf_parts
 import papers_dpdf
 import papers_id3
+import papers_info_gain
+import papers_rdt
+import papers_rdt_shapes
 from papers_common import Claim, Experiment, Scores
 
-PAPERS = {"dp_rf": papers_dp_rf, "dpdf": papers_dpdf, "c45": papers_c45, "id3": papers_id3}
+PAPERS = {
+    "dp_rf": papers_dp_rf,
+    "dp_rf_parts": papers_dp_rf_parts,
+    "dpdf": papers_dpdf,
+    "c45": papers_c45,
+    "id3": papers_id3,
+    "rdt": papers_rdt,
+    "rdt_shapes": papers_rdt_shapes,
+    "info_gain": papers_info_gain,
+}
 
 VERDICTS = {True: "holds", False: "fails", None: "cannot be told"}
 

@@ -55,7 +55,9 @@ class Experiment:
     def jobs(self, quick: bool) -> list[dict[str, Any]]:
         return [
             {"set": name, "learner": learner, "epsilon": epsilon, "test": test, "repeat": repeat}
-            for name in common.loadable([n for n in self.repeats if not quick or n in QUICK])
+            for name in common.loadable(
+                [n for n in self.repeats if not quick or n.split(",")[0] in QUICK]
+            )
             for learner, epsilon in self.runs
             for test in self.tests
             for repeat in range(2 if quick else self._repeats(name, learner))

@@ -99,6 +99,18 @@ STEPS = (
         "results/audit_diffprivlib.md",
     ),
     Step(
+        "draws",
+        "A hundred million draws of noise against each law, and draws a second beside OpenDP's.",
+        (PYTHON, "benchmarks/draws.py"),
+        "results/draws.md",
+    ),
+    Step(
+        "noise",
+        "What drawing noise takes of every learner's fit, on every table.",
+        (PYTHON, "benchmarks/noise.py"),
+        "results/noise.md",
+    ),
+    Step(
         "mutants",
         "The privacy code broken in hundreds of small ways: which test noticed, and why some did not.",
         (PYTHON, "benchmarks/mutants.py"),

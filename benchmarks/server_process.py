@@ -16,9 +16,8 @@ from typing import Any
 import httpx2
 
 from frith.server.auth import members
-from frith.server.context import Context
+from frith.server.context import Context, open_context
 from frith.server.run import sample
-from frith.server.run.serve import open_context
 from frith.server.settings import Settings
 
 CURATOR, ANALYST = sample.CURATOR, sample.ANALYST

@@ -17,18 +17,18 @@ from hypothesis import HealthCheck, Phase, settings
 slow_is_fine = [HealthCheck.too_slow, HealthCheck.data_too_large]
 phases = [p for p in Phase if p != Phase.shrink or os.environ.get("FRITH_SHRINK") != "0"]
 common = {"deadline": None, "suppress_health_check": slow_is_fine, "phases": phases}
-settings.register_profile("default", derandomize=True, **common)
+settings.register_profile("default", derandomize=True, max_examples=50, **common)
 settings.register_profile("full", max_examples=1_000, **common)
 settings.load_profile("full" if os.environ.get("FRITH_FULL") == "1" else "default")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def few_steps():
-    """Without noise the flagship makes many steps, each a pass; a tenth of them shows as much."""
+    """Without noise the flagship makes many steps, each a pass; a few of them shows as much."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("frith.growing.boosting.LIMIT_STEPS", 40)
-        patch.setattr("frith.learners.forest.LIMIT_STEPS", 40)
-        patch.setattr("frith.growing.residual_boosting.LIMIT_STEPS", 12)
+        patch.setattr("frith.growing.boosting.LIMIT_STEPS", 12)
+        patch.setattr("frith.learners.forest.LIMIT_STEPS", 12)
+        patch.setattr("frith.growing.residual_boosting.LIMIT_STEPS", 5)
         yield
 
 

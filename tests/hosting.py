@@ -21,9 +21,8 @@ from frith.server.app import make_app
 from frith.server.auth import members
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
-from frith.server.context import Context
+from frith.server.context import Context, open_context
 from frith.server.run.sample import CONNECTION, with_sample
-from frith.server.run.serve import open_context
 from frith.server.run.worker import Worker
 from frith.server.settings import Settings
 from frith.server.sources import Source

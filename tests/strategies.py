@@ -25,12 +25,12 @@ from frith.growing.pruning import cut_back
 from frith.growing.random_trees import grow_random_trees
 from frith.privacy.guarantee import Guarantee
 
-FULL = 20 if os.environ.get("FRITH_FULL") == "1" else 1
+FULL = os.environ.get("FRITH_FULL") == "1"
 
 
 def examples(count: int) -> settings:
-    """Try `count` examples, and many times more in the full-size run."""
-    return settings(max_examples=count * FULL)
+    """Try `count` examples, or half as many outside of the full-size run, which has many times more."""
+    return settings(max_examples=count * 20 if FULL else max(4, count // 2))
 
 
 # -- cells -------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from frith._version import __version__ as __version__
 if TYPE_CHECKING:
     from frith.client import connect
     from frith.domain import Categorical, Date, Domain, Numeric, Ordered, Person
-    from frith.domain.draft import draft_domain, learn_domain
     from frith.engines import open_table
     from frith.engines.check import check
+    from frith.engines.draft import draft_domain, learn_domain
     from frith.errors import BudgetExceeded, FrithError, PrivacyLeakWarning, RemoteError
     from frith.forest import Forest
     from frith.learners import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ID3Classifier,
         InfoGainForestClassifier,
         RandomDecisionForestClassifier,
+        RandomDecisionForestRegressor,
         SignalForestClassifier,
     )
     from frith.learners.private_domain import draft_privately
@@ -57,14 +58,15 @@ _HOMES = {
     "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
     "RandomDecisionForestClassifier": "frith.learners",
+    "RandomDecisionForestRegressor": "frith.learners",
     "RemoteError": "frith.errors",
     "SignalForestClassifier": "frith.learners",
     "budget": "frith.learners.session",
     "check": "frith.engines.check",
     "connect": "frith.client",
-    "draft_domain": "frith.domain.draft",
+    "draft_domain": "frith.engines.draft",
     "draft_privately": "frith.learners.private_domain",
-    "learn_domain": "frith.domain.draft",
+    "learn_domain": "frith.engines.draft",
     "open_table": "frith.engines",
 }
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "Person",
     "PrivacyLeakWarning",
     "RandomDecisionForestClassifier",
+    "RandomDecisionForestRegressor",
     "RemoteError",
     "SignalForestClassifier",
     "budget",

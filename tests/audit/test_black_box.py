@@ -12,7 +12,9 @@ from frith.audit.events import epsilon_bound, lower_bound
 from frith.audit.sizes import QUICK
 from tests.audit.subjects import SUBJECTS
 
-AUDITS = 200 if os.environ.get("FRITH_FULL") == "1" else 20
+FULL = os.environ.get("FRITH_FULL") == "1"
+AUDITS = 200 if FULL else 20
+SOME = SUBJECTS if FULL else dict(list(SUBJECTS.items())[::3])
 FALSE_FAILURE = 1e-6
 CONFIDENCE = 0.95
 
@@ -64,8 +66,8 @@ def test_the_bound_is_the_one_of_clopper_and_pearson():
     assert found == pytest.approx(np.log(0.05 ** (1 / 59) / (1 - 0.05 ** (1 / 59))))
 
 
-@pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS.keys())
-def test_every_learner_passes(subject):
+@pytest.mark.parametrize("subject", SOME.values(), ids=SOME.keys())
+def test_learners_pass(subject):
     outcome = audit_black_box(subject, Budget.of(1), QUICK)
     assert not outcome.failed, outcome.found
     assert outcome.confidence == CONFIDENCE

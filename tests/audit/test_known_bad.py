@@ -13,11 +13,18 @@ FULL_RUN = os.environ.get("FRITH_FULL") == "1"
 SIZE = FULL if FULL_RUN else QUICK
 SOON = ("only occupied leaves noised", "domain from the data")
 """Flaws that a few fits show; the others' many fits are for the proof run."""
+
+
+def some_of(rungs, number):
+    """The rungs that see a flaw; but for the proof run one of the quick ones, in turn."""
+    quick = [rung for rung in rungs if rung != "black box"]
+    return rungs if FULL_RUN or not quick else [quick[number % len(quick)]]
+
+
 CASES = [
     (flaw, rung)
-    for flaw in FLAWS
-    for rung in flaw.rungs
-    if FULL_RUN or rung != "black box" or flaw.name in SOON
+    for number, flaw in enumerate(FLAWS)
+    for rung in (flaw.rungs if flaw.name in SOON else some_of(flaw.rungs, number))
 ]
 
 
@@ -52,7 +59,7 @@ def test_every_flaw_is_seen_by_a_rung_and_every_rung_sees_a_flaw():
 def test_what_a_flaw_makes_states_no_guarantee(flaw):
     from frith.audit.pairs import hard_pairs
 
-    pair = hard_pairs()[3]
+    pair = hard_pairs(target=flaw.bad.target)[3]
     engine = flaw.bad.open(pair.table, pair.domain)
     _, forest = flaw.bad.fit(engine, Budget.of(1))
     assert not forest.guarantee.holds

@@ -1,6 +1,7 @@
 """`frith check`: exact counts for the curator, and nothing missed."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -123,3 +124,10 @@ def test_a_column_of_millions_of_strangers_is_tallied_within_bounds():
         finding.add_values(range(start, start + _TALLIED))
     assert finding.outside == 10 * _TALLIED
     assert len(finding.tally) == _TALLIED
+
+
+def test_a_notice_is_told_where_nothing_lies_outside(run, desk):
+    domain = Domain.load(desk / "domain.toml")
+    replace(domain, records=4_000).save(desk / "many.toml")
+    result = run("check", desk / "table.csv", "--domain", desk / "many.toml")
+    assert "far fewer records than records = 4,000" in " ".join(result.stdout.split())

@@ -96,6 +96,11 @@ def test_another_encoding_or_separator_is_written_into_the_draft(run, tmp_path, 
     run("check", tmp_path / "odd.csv", "--domain", tmp_path / "d.toml")
 
 
+def test_a_database_is_told_to_be_read_first(run):
+    result = run("domain", "draft", "duckdb:///t.db?table=t", "--label", "good", code=2)
+    assert "read records of it into a DataFrame" in " ".join(result.stderr.split())
+
+
 def test_utf_16_gets_a_hint(run, tmp_path):
     (tmp_path / "odd.csv").write_bytes("sex,good\nm,yes\n".encode("utf-16"))
     result = run("domain", "draft", tmp_path / "odd.csv", "--label", "good", code=2)

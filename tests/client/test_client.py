@@ -668,9 +668,9 @@ def test_the_ledger_is_read_and_verified(host, curator):
 
 def test_what_comes_back_has_a_type_with_and_without_waiting():
     for name, kind in {
-        "train": "PrivateForestClassifier",
-        "dry_run": "PrivateForestClassifier",
-        "update": "PrivateForestClassifier",
+        "train": "PrivateForest",
+        "dry_run": "PrivateForest",
+        "update": "PrivateForest",
         "score": "Score",
     }.items():
         known = [o.__annotations__ for o in get_overloads(getattr(RemoteDatabase, name))]

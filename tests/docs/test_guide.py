@@ -25,8 +25,8 @@ import pandas as pd
 import pytest
 
 from frith.server.connections import Folder
+from frith.server.context import open_context
 from frith.server.run.sample import fill, with_sample
-from frith.server.run.serve import open_context
 from frith.server.run.worker import Worker
 from frith.server.settings import Settings
 from tests.hosting import listening, silence

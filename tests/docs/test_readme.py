@@ -16,7 +16,9 @@ def test_python_blocks_run_in_order(tmp_path, monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     assert len(blocks) >= 2
-    assert "epsilon=1" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "epsilon=1" in said.out
+    assert "about your records" not in said.err  # a new user would look for a mistake
     assert (tmp_path / "forest.json").exists()
     assert names["Ledger"]("budget.db").remaining == names["left"].remaining == 0
 

@@ -20,7 +20,7 @@ from frith.domain import (
     spelling,
 )
 from frith.domain.domain import FORMAT
-from frith.domain.draft import learn_domain
+from frith.engines.draft import learn_domain
 from frith.errors import DomainError, FormatError, PrivacyLeakWarning
 from tests.strategies import attributes, domains, examples, numerics, unicode, value_lists
 

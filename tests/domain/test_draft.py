@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from frith.domain import MAX_VALUES, Categorical, Date, Domain, Numeric, Ordered, Person
-from frith.domain.draft import MISSING, OTHER, draft_attributes, draft_domain, draft_values
+from frith.domain.draft import MISSING, OTHER, draft_attributes, draft_table, draft_values
 from frith.domain.encoding import columns_of, encode_column, encode_label
 from frith.errors import DataError, DomainError
 from tests import twins
@@ -157,7 +157,7 @@ def messy(n=300):
 
 
 def test_identifiers_and_what_no_domain_describes_are_left_out_with_the_reason():
-    drafted = draft_domain(messy(), "survived", leave_out=["town"])
+    drafted = draft_table(messy(), "survived", leave_out=["town"])
     assert drafted.domain.names == ("born", "ticket", "Fare", "income", "alone")
     assert drafted.domain.attributes[0] == Date("born", "1990-01-01", "1990-10-31")
     assert "from the data" in drafted.hints["born"][0]
@@ -166,16 +166,107 @@ def test_identifiers_and_what_no_domain_describes_are_left_out_with_the_reason()
     assert "most values occur once" in drafted.left_out["Name"]
     assert "Doe" not in str(drafted)
     with pytest.raises(DataError, match="no left-out column 'nose'"):
-        draft_domain(messy(), "survived", leave_out=["nose"])
+        draft_table(messy(), "survived", leave_out=["nose"])
 
 
 def test_numbers_that_only_look_like_identifiers_are_kept():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"pay": rng.permutation(10_000)[:300], "few": range(300), "y": "a"})
-    assert draft_domain(frame[:19], "y").domain.names == ("pay", "few")
-    assert draft_domain(frame, "y").domain.names == ("pay",)
+    assert draft_table(frame[:19], "y").domain.names == ("pay", "few")
+    assert draft_table(frame, "y").domain.names == ("pay",)
     named = frame.assign(size=1.5).rename(columns={"pay": "pay_id"})
-    assert [*draft_domain(named, "y").left_out] == ["pay_id", "few"]
+    assert [*draft_table(named, "y").left_out] == ["pay_id", "few"]
+
+
+def test_long_numbers_that_hardly_repeat_are_identifiers_and_amounts_are_not():
+    """As the numbers of patients: drawn from millions, so that one of them may come twice."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(10**7, 10**8, 2_000)
+    numbers[7] = numbers[8]
+    frame = pd.DataFrame({"mrn": numbers, "cents": rng.integers(100, 10**7, 2_000), "y": "a"})
+    drafted = draft_table(frame, "y")
+    assert drafted.domain.names == ("cents",)
+    assert "declare its bounds" in drafted.left_out["mrn"]
+    several = frame.assign(patient_id=np.arange(2_000) % 700, room=np.arange(2_000) % 700)
+    drafted = draft_table(several, "y")
+    assert drafted.domain.names == ("cents", "room")
+    assert "if it names the protected person" in drafted.left_out["patient_id"]
+
+
+def test_numbers_with_a_few_texts_among_them_are_numbers():
+    rng = np.random.default_rng(0)
+    cells = np.where(
+        np.arange(500) % 9 == 0, "pending", rng.normal(12, 2, 500).round(1).astype(str)
+    )
+    drafted = draft_table(pd.DataFrame({"hb": cells, "y": "a"}), "y")
+    (hb,) = drafted.domain.attributes
+    assert isinstance(hb, Numeric)
+    assert hb.missing
+    assert "texts among them" in drafted.hints["hb"][0]
+    amounts = [Decimal(f"{n}.25") for n in range(200)]
+    for table in (
+        pd.DataFrame({"a": amounts, "y": "a"}),
+        pa.table({"a": amounts, "y": ["a"] * 200}),
+    ):
+        assert draft_table(table, "y").domain.attributes == (Numeric("a", 0, 200),)
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        [f"{10_067 + 5 * (n // 9)}" for n in range(500)],
+        [f"0{1_067 + n // 9}" for n in range(500)],
+        [str(n % 9) for n in range(500)],
+    ],
+)
+def test_postcodes_and_short_lists_of_digits_stay_texts(codes):
+    cells = ["none", *codes[1:]]
+    drafted = draft_table(pd.DataFrame({"code": cells, "n": 1.5, "y": "a"}), "y")
+    assert not isinstance(drafted.domain.attributes[0], Numeric) or "code" in drafted.left_out
+
+
+def test_what_a_reader_would_ask_about_is_a_hint():
+    rng = np.random.default_rng(0)
+    trust = np.where(np.arange(300) % 10 == 0, 99, rng.integers(0, 11, 300))
+    below = np.where(np.arange(300) % 10 == 0, -9, rng.integers(1, 6, 300))
+    sex = rng.choice(["F", "M", "f"], 300)
+    frame = pd.DataFrame(
+        {"trust": trust, "below": below, "age": rng.integers(0, 99, 300), "sex": sex}
+    )
+    hints = draft_table(frame.assign(y="a"), "y").hints
+    assert "no answer" in hints["trust"][0]
+    assert "no answer" in hints["below"][0]
+    assert "no answer" not in hints["age"][0]
+    assert "capitals" in hints["sex"][1]
+
+
+def test_lists_are_left_out_of_a_frame_as_of_a_file():
+    lists = [["tv"], [], ["web", "tv"]] * 9
+    frame = pd.DataFrame({"media": lists, "n": 1.5, "y": "a"})
+    for table in (frame, pa.Table.from_pandas(frame)):
+        drafted = draft_table(table, "y")
+        assert drafted.domain.names == ("n",)
+        assert "which a domain cannot describe" in drafted.left_out["media"]
+        assert not drafted.left_out["media"].startswith("column")
+
+
+@pytest.mark.parametrize("table", [np.zeros((3, 2)), [[1, 2]], {"x": [1], "y": [2]}])
+def test_what_has_no_named_columns_is_told_what_has(table):
+    with pytest.raises(DataError, match="the names of columns: pass a DataFrame"):
+        draft_table(table, "y")
+
+
+def test_a_draft_prints_and_saves_as_a_file_to_review(tmp_path):
+    drafted = draft_table(messy(), "survived")
+    drafted.save(tmp_path / "d.toml")
+    drafted.save(tmp_path / "d.json")
+    assert (tmp_path / "d.toml").read_text() == str(drafted)
+    few = draft_table(pd.DataFrame({"pain": ["no", "mild", "bad"] * 9, "y": "a"}), "y")
+    assert "# no 'other': a value outside counts as the first" in str(few)
+    for said in ("Review every one", "Left out: 'Name'", "# a log scale"):
+        assert said in str(drafted)
+    for name in ("d.toml", "d.json"):
+        assert Domain.load(tmp_path / name) == drafted.domain
 
 
 @pytest.mark.parametrize(
@@ -198,22 +289,22 @@ def test_dates_are_drafted_as_dates(cells, drafted):
 
 def test_dates_that_people_read_in_two_ways_are_left_out():
     frame = pd.DataFrame({"day": [f"{i % 28 + 1}/{i % 12 + 1}/2020" for i in range(60)], "n": 1.5})
-    left_out = draft_domain(frame.assign(y="a"), "y").left_out
+    left_out = draft_table(frame.assign(y="a"), "y").left_out
     assert "write them as 2024-01-31" in left_out["day"]
 
 
 def test_repeated_dates_of_another_form_are_left_out_too():
     frame = pd.DataFrame({"day": ["13.06.2023", "15.09.2023"] * 30, "n": 1.5, "y": "a"})
-    assert "write them as" in draft_domain(frame, "y").left_out["day"]
+    assert "write them as" in draft_table(frame, "y").left_out["day"]
 
 
 def test_names_that_several_records_share_are_left_out():
     """As those of customers: each has some records, and none has many."""
     frame = pd.DataFrame({"who": [f"L{i % 200:05}" for i in range(2_000)], "n": 1.5, "y": "a"})
-    left_out = draft_domain(frame, "y").left_out
+    left_out = draft_table(frame, "y").left_out
     assert "the names of people or things" in left_out["who"]
     frame["who"] = ["L00001"] * 30 + [*frame["who"][30:]]  # a town, say: one of them is frequent
-    assert "who" not in draft_domain(frame, "y").left_out
+    assert "who" not in draft_table(frame, "y").left_out
     assert draft(pa.array([f"L{i % 200:05}" for i in range(2_000)])) == Categorical(
         "a", (OTHER,), other=OTHER
     )
@@ -223,7 +314,7 @@ def test_an_order_is_asked_for_where_there_may_be_one():
     frame = pd.DataFrame(
         {"pain": ["none", "mild", "severe"] * 9, "sex": ["f", "m", "f"] * 9, "y": "a"}
     )
-    hints = draft_domain(frame, "y").hints
+    hints = draft_table(frame, "y").hints
     assert hints["sex"] == ()
     assert "ordered = true" in hints["pain"][0]
 
@@ -232,19 +323,19 @@ def test_categories_that_have_an_order_keep_it():
     kind = pd.CategoricalDtype(["low", "mid", "high", "never used"], ordered=True)
     frame = pd.DataFrame({"a": pd.Series(["mid", None, "low"] * 9, dtype=kind), "y": "a"})
     for table in (frame, pa.Table.from_pandas(frame)):
-        ordered = draft_domain(table, "y").domain.attributes[0]
+        ordered = draft_table(table, "y").domain.attributes[0]
         assert ordered == Ordered("a", ("low", "mid", "high", "never used"), missing=True)
     frame["a"] = frame["a"].astype(kind.categories.dtype).astype("category")
-    assert isinstance(draft_domain(frame, "y").domain.attributes[0], Categorical)
+    assert isinstance(draft_table(frame, "y").domain.attributes[0], Categorical)
 
 
 def test_rare_texts_are_grouped_in_order():
-    ticket = draft_domain(messy(), "survived").domain.attributes[2]
+    ticket = draft_table(messy(), "survived").domain.attributes[2]
     assert ticket == Categorical("ticket", ("odd", OTHER), other=OTHER)
 
 
 def test_bounds_are_round_outliers_clamped_and_a_log_scale_proposed():
-    drafted = draft_domain(messy(), "survived")
+    drafted = draft_table(messy(), "survived")
     fare, income = (a for a in drafted.domain.attributes if type(a) is Numeric)
     assert (fare.low, fare.high, fare.scale) == (0.0, 18.0, "linear")
     assert "far outside" in drafted.hints["Fare"][0]
@@ -278,9 +369,9 @@ def test_missing_booleans_are_drafted_as_missing():
 def test_a_type_without_a_place_in_a_domain_is_refused_by_name(kind):
     table = pa.schema([("when", kind), ("class", pa.string())]).empty_table()
     with pytest.raises(DataError, match="'when'"):
-        draft_domain(table, "class")
+        draft_table(table, "class")
     with pytest.raises(DataError, match="'when'"):
-        draft_domain(table, label="when")
+        draft_table(table, label="when")
 
 
 def test_a_whole_table_is_drafted():
@@ -298,7 +389,7 @@ def test_a_whole_table_is_drafted():
         learned=True,
     )
     for table in (frame, pa.Table.from_pandas(frame)):
-        assert draft_domain(table, "y", "who").domain == expected
+        assert draft_table(table, "y", "who").domain == expected
         labels = encode_label(columns_of(table)[0]("y"), expected.label)
         assert labels.tolist() == [0, 1]
 
@@ -306,4 +397,4 @@ def test_a_whole_table_is_drafted():
 @pytest.mark.parametrize("names", [("nobody", None), ("y", "nobody")])
 def test_a_label_or_person_that_is_not_there_is_named(names):
     with pytest.raises(DataError, match="'nobody'"):
-        draft_domain(pd.DataFrame({"x": [1], "y": ["a"]}), *names)
+        draft_table(pd.DataFrame({"x": [1], "y": ["a"]}), *names)

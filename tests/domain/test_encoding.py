@@ -542,3 +542,15 @@ def test_no_date_raises_whatever_the_attribute_is(kind):
             report = empty_report(domain)
             add_columns(report, {"a": cells, "y": pa.chunked_array([[0] * 8])}.get, 8)
             assert json.dumps(report.to_json())
+
+
+def test_a_second_before_1970_is_spelled_as_its_beginning():
+    """As in every other engine: a fraction of a second is cut off, not rounded towards 1970."""
+    moment = datetime.datetime(1969, 1, 1, 0, 0, 0, 1)
+    when = Categorical("a", ("1969-01-01 00:00:00", "1969-01-01 00:00:01"))
+    for unit in ("us", "ns"):
+        for column in ([moment, None], [moment]):
+            array = pa.array(column, pa.timestamp(unit))
+            for cells in (array, array.dictionary_encode(), array.cast(pa.timestamp(unit, "UTC"))):
+                codes = encode_label(pa.chunked_array([cells]), when).tolist()
+                assert codes == [0, -1][: len(column)]

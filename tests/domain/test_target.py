@@ -90,7 +90,7 @@ def test_the_curator_is_told_what_is_outside_the_bounds():
     add_columns(report, columns_of(table)[0], 4)
     found = report.findings[1]
     assert (found.role, found.clamped, found.missing) == ("label", 1, 1)
-    assert found.consequence == "clamped to 0 .. 8, missing: the record is not counted"
+    assert found.consequence == "clamped to 0 .. 8, missing or no number: the record is not counted"
     assert not any("labels" in notice for notice in report.notices)
 
 

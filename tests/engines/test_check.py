@@ -59,3 +59,30 @@ def test_a_raw_table_that_was_let_go_cannot_be_checked(domain):
     assert engine.peek() is None
     with pytest.raises(frith.FrithError, match="pass the table itself"):
         frith.check(engine, domain)
+
+
+def test_texts_in_a_column_of_numbers_are_told_as_what_they_count_as():
+    table = small_table().assign(size=["pending" if i % 5 == 0 else "3" for i in range(200)])
+    report = frith.check(table, small_domain())
+    assert report.notices == ["over 5% of 'size' hold no number: has a code of its own"]
+    assert "clamped to 0 .. 10, missing or no number: has a code of its own" in str(report)
+    undeclared = Domain([Numeric("size", 2, 10)], small_domain().label)
+    assert frith.check(table, undeclared).notices == [
+        "over 5% of 'size' hold no number: counts as 2"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"), [(160, "more"), (175, None), (240, None), (260, "fewer")]
+)
+def test_a_number_of_records_that_is_a_fifth_off_is_told(declared, told):
+    """A fit may have a third less: it was held out for tests."""
+    table, domain = small_table(), small_domain(records=declared)
+    notices = frith.check(table, domain).notices
+    assert len(notices) == (told is not None)
+    assert all(f"far {told} records" in notice for notice in notices)
+    of_fit = look_at_first(open_table(table, domain).peek(), domain).notices
+    assert of_fit == (notices if told == "more" else [])
+    assert look_at_first(
+        open_table(table, small_domain(records=310)).peek(), small_domain(records=310)
+    ).notices

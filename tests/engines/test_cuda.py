@@ -16,7 +16,7 @@ from tests.tables import small_domain, small_table
 def test_every_question_has_the_sums_of_the_cpu_on_a_simulated_gpu():
     simulated = {"NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.engines.both_engines", "22"],
+        [sys.executable, "-W", "ignore", "-m", "tests.engines.both_engines", "14"],
         env=os.environ | simulated, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2_000:]

@@ -36,7 +36,7 @@ from tests.tables import person_domain, small_domain, small_table
 
 ROW_WISE = "each row of the query's result depends on one protected record alone"
 one_store = settings(
-    max_examples=12 * FULL, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=240 if FULL else 8, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

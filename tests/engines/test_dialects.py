@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Date, Domain, Numeric, check, open_table
 from frith.domain import Csv
-from frith.engines.draft import draft_of_files
+from frith.engines.draft import draft_domain
 from frith.errors import DataError, DomainError, SourceError
 from frith.kernels import RecordCount
 from tests.strategies import examples
@@ -56,7 +56,7 @@ def codes_of(source, domain):
 @pytest.mark.parametrize("name", KINDS)
 def test_a_file_is_drafted_with_its_dialect_and_read_by_it(tmp_path, name):
     path, csv = write(tmp_path, name)
-    domain = draft_of_files(path, "well").domain
+    domain = draft_domain(path, "well").domain
     assert domain.csv == csv
     assert domain.names == tuple(TABLE.columns[:-1])
     assert isinstance(domain.attributes[2], Date)
@@ -68,11 +68,11 @@ def test_a_file_is_drafted_with_its_dialect_and_read_by_it(tmp_path, name):
 def test_training_guesses_nothing(tmp_path):
     """A file in another dialect than declared is read as declared, or names what is missing."""
     path, _ = write(tmp_path, "semicolons.csv")
-    domain = draft_of_files(path, "well").domain
+    domain = draft_domain(path, "well").domain
     with pytest.raises(DataError, match=r"no comma but ';'.*\[csv\] delimiter = \";\""):
         open_table(path, Domain(domain.attributes, domain.label))
     latin, _ = write(tmp_path, "latin.csv")
-    undeclared = Domain(draft_of_files(latin, "well").domain.attributes[2:], domain.label)
+    undeclared = Domain(draft_domain(latin, "well").domain.attributes[2:], domain.label)
     assert codes_of(latin, undeclared) == codes_of(TABLE, undeclared)
 
 
@@ -91,7 +91,7 @@ def test_a_dialect_that_cannot_be_is_refused(wrong):
 def test_utf_16_says_what_to_do(tmp_path):
     TABLE.to_csv(tmp_path / "t.csv", index=False, encoding="utf-16")
     with pytest.raises(DataError, match="iconv -f utf-16"):
-        draft_of_files(tmp_path / "t.csv", "well")
+        draft_domain(tmp_path / "t.csv", "well")
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz"])
@@ -107,7 +107,7 @@ def test_a_compressed_file_that_is_cut_off_fails_without_its_records(tmp_path, n
         open_table(path, domain).aggregate(RecordCount())
     assert "x1" not in str(caught.value)
     with pytest.raises(SourceError, match="cut off"):
-        draft_of_files(path, "y")
+        draft_domain(path, "y")
 
 
 # -- JSON lines ------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_what_is_nested_is_left_out_of_a_draft(tmp_path):
         for i in range(9)
     ]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    draft = draft_of_files(tmp_path / "t.jsonl", "y")
+    draft = draft_domain(tmp_path / "t.jsonl", "y")
     assert draft.domain.names == ("odd", "n")
     assert "which a domain cannot describe" in draft.left_out["id"]
 

@@ -525,7 +525,7 @@ def test_damaged_pages_never_put_a_cell_into_an_error(tmp_path, compression):
     footer = int.from_bytes(whole[-8:-4], "little") + 8
     rng = random.Random(0)
     seen = set()
-    for _ in range(60 * FULL):
+    for _ in range(1_200 if FULL else 30):
         damaged = bytearray(whole)
         for _ in range(rng.randint(1, 4)):
             damaged[rng.randrange(4, min(body, len(whole) - footer))] ^= 1 << rng.randrange(8)
@@ -583,6 +583,14 @@ def test_a_missing_column_is_named(tmp_path, suffix, name):
     with pytest.raises(DataError, match=f"no column '{name}'") as caught:
         FileEngine(path, DOMAIN)
     assert_silent(caught.value)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_column_in_other_capitals_is_named_as_the_file_has_it(tmp_path, suffix):
+    path = write(table(), tmp_path / f"t{suffix}")
+    domain = Domain([Numeric("SIZE", 0, 1)], DOMAIN.label)
+    with pytest.raises(DataError, match="no column 'SIZE'.*it has 'size', and capitals"):
+        FileEngine(path, domain)
 
 
 def test_a_column_that_one_file_of_many_lacks_is_named_with_the_file(tmp_path):

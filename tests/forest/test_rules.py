@@ -323,7 +323,8 @@ def test_a_list_of_rules_is_a_sequence():
     assert [r.node for r in rules[1:3]] == [r.node for r in rules][1:3]
     assert rules[-1] == list(rules)[-1]
     assert rules[0] in rules
-    assert repr(rules).startswith("<RuleList: 5 rules")
+    assert repr(rules).startswith("<RuleList: 5 rules of <Forest: ")
+    assert len(repr(rules)) < 100
 
 
 @examples(50)
@@ -477,3 +478,13 @@ def test_every_forest_has_rules_and_a_classifier_of_them(make):
     nodes = Nodes(forest)
     covered = sum(nodes.rule(leaf).covers(X).astype(int) for leaf in forest.trees.leaves)
     assert np.all(covered == forest.trees.n_trees)
+
+
+def test_a_forest_that_asks_nothing_says_so():
+    forest = age_and_color()
+    assert "no tree asks" not in forest.describe()
+    stump = Forest(
+        forest.domain, tree_of([-1, -1, -1]), forest.values[:1], forest.guarantee, np.zeros(1)
+    )
+    assert "1 tree, depth 0, 1 leaf;" in stump.describe()
+    assert "no tree asks for any attribute, so all records are predicted alike" in stump.describe()

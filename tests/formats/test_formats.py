@@ -16,6 +16,7 @@ from frith.curator.confusion import Score
 from frith.errors import BudgetExceeded, FormatError
 from frith.parties import PartyRelease, Structure, merge
 from frith.parties.masks import Round
+from tests.forest.test_export import feed, session_of
 from tests.formats import write
 
 HERE = Path(__file__).parent
@@ -57,8 +58,19 @@ def test_every_vote_is_there_and_splits_by_sets_too():
     for folder in FOLDERS:
         forests = [Forest.load(f) for f in folder.glob("forest-*.json")]
         votes = {forest.vote for forest in forests}
-        assert votes == {"counts", "shares", "weighted", "confident", "product"}
+        assert votes - {"sum"} == {"counts", "shares", "weighted", "confident", "product"}
         assert any(len(forest.trees.sets) for forest in forests)
+
+
+@files("forest-sum.json")
+def test_a_number_is_the_one_that_its_onnx_model_predicts(file):
+    forest, table = Forest.load(file), write.colored(write.ASKED)
+    (numbers,) = session_of(forest).run(None, feed(table, forest.domain))
+    assert numbers.tolist() == expected(file)["predicted"]
+
+
+def test_a_forest_that_predicts_a_number_is_kept():
+    assert any(file.name == "forest-sum.json" for file in FILES)
 
 
 @files("domain.*")

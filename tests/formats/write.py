@@ -22,7 +22,7 @@ import frith
 from frith import Categorical, Domain, Ledger, Numeric, Person
 from frith.curator import Curator
 from frith.curator.confusion import private_score
-from frith.learners import BY_NAME
+from frith.learners import BY_NAME, REGRESSORS
 from frith.parties import Keys, make_structure, merge, release
 from frith.parties.masks import Round
 from frith.privacy import Budget
@@ -49,6 +49,7 @@ def colored(table):
 def facts(forest) -> dict:
     """What a forest means, in plain values."""
     table = colored(ASKED) if len(forest.domain.attributes[0].values) == 8 else ASKED
+    proba = None if forest.domain.has_target else forest.predict_proba(table).round(9).tolist()
     return {
         "vote": forest.vote,
         "epsilon": str(forest.guarantee.epsilon),
@@ -60,7 +61,7 @@ def facts(forest) -> dict:
         "leaves": len(forest.trees.leaves),
         "rules": forest.trees.n_nodes,  # rules and sub-rules, also those that say nothing
         "predicted": list(forest.predict(table)),
-        "probabilities": forest.predict_proba(table).round(9).tolist(),
+        "probabilities": proba,  # of labels; a number has none
     }
 
 
@@ -76,7 +77,17 @@ def write_forests(folder: Path) -> dict:
     forest = boosted.fit(colored(table)[COLUMNS], table["good"]).forest_
     forest.save(folder / "forest-product.json")
     expected["forest-product.json"] = facts(forest)
-    return expected
+    return expected | write_number(folder)
+
+
+def write_number(folder: Path) -> dict:
+    """A forest that predicts a number: the weight of something by its color, shape and size."""
+    domain, table = small_domain(records=400), colored(small_table(400))
+    weight = table["size"].fillna(3) * 2 + 5 * (table["round"] == "yes")
+    numbers = replace(many_colors(domain), label=Numeric("weight", 0, 30))
+    forest = REGRESSORS["forest"](numbers, epsilon=3).fit(table[COLUMNS], weight).forest_
+    forest.save(folder / "forest-sum.json")
+    return {"forest-sum.json": facts(forest)}
 
 
 def write_domains(folder: Path) -> dict:

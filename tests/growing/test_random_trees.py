@@ -12,6 +12,7 @@ from frith.forest import Forest
 from frith.forest.trees import sum_up
 from frith.growing.pruning import prune_empty
 from frith.growing.random_trees import floor_log, grow_random_trees, random_tree_depth
+from frith.kernels import MAX_CELLS
 from frith.privacy import Guarantee
 
 LABEL = Categorical("y", ("0", "1"))
@@ -44,6 +45,13 @@ def test_floor_log_is_exact(value, above, below):
 )
 def test_the_depth_rule_of_the_paper(sizes, n, max_depth):
     assert random_tree_depth(categorical(*sizes), n, 10) == max_depth
+
+
+def test_large_tables_are_held_to_a_quarter_of_the_cap_on_cells():
+    """4 trees of 2 labels and 2 branches: 2^depth x 8 cells, at most a quarter of the cap."""
+    depth = random_tree_depth(categorical(*(2,) * 80), 2**60, 4)
+    assert 2**depth * 8 <= MAX_CELLS // 4 < 2 ** (depth + 1) * 8
+    assert random_tree_depth(categorical(*(2,) * 80), 2**60, 5) == depth - 1
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frith import Categorical, Domain, Forest, Ledger, RandomDecisionForestClassifier, open_table
+from frith import (
+    Categorical,
+    Domain,
+    Forest,
+    Ledger,
+    RandomDecisionForestClassifier,
+    draft_domain,
+    open_table,
+)
 from frith.errors import DataError, FormatError, SourceError, TooManyCells
 from tests.strategies import examples, objects
 from tests.tables import small_domain, small_table
@@ -358,6 +366,31 @@ def test_an_epsilon_in_the_place_of_the_domain_is_told():
     table = small_table()
     with pytest.raises(TypeError, match="not 1.0; write epsilon"):
         RandomDecisionForestClassifier(1.0).fit(table[ATTRIBUTES], table["good"])
+
+
+def test_a_draft_in_the_place_of_the_domain_is_told_without_its_values():
+    table = small_table()
+    with pytest.raises(TypeError, match=r"draft\.save") as refusal:
+        RandomDecisionForestClassifier(draft_domain(table, "good")).fit(table)
+    assert "red" not in str(refusal.value)
+
+
+def test_files_to_predict_are_told_to_be_read(ledger):
+    fitted, domain = model(ledger).fit(small_table()), small_domain()
+    for records in ("t.csv", open_table(small_table(), domain)):
+        with pytest.raises(TypeError, match="frith predict"):
+            fitted.predict(records)
+
+
+@pytest.mark.filterwarnings("ignore::frith.PrivacyLeakWarning")
+def test_a_learned_label_has_the_name_of_y():
+    table = small_table()
+    for y, name in ((table["good"], "good"), (table["good"].to_numpy(), "class")):
+        fitted = RandomDecisionForestClassifier(max_depth=1).fit(table[ATTRIBUTES], y)
+        assert fitted.forest_.domain.label.name == name
+    named = table["good"].rename("color")
+    fitted = RandomDecisionForestClassifier(max_depth=1).fit(table[ATTRIBUTES], named)
+    assert fitted.forest_.domain.label.name == "class"
 
 
 def test_a_lazy_frame_is_told_to_collect():

@@ -148,6 +148,18 @@ def test_the_roots_of_later_trees_choose_from_what_is_left():
         assert [len(e.exact) for e in chosen[:3]] == [4, 3, 2]
 
 
+# -- equation 27: pruning ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_published", [False, True])
+def test_splits_whose_children_are_no_purer_are_cut(as_published):
+    """Every node has the same counts, so each split leaves what it found."""
+    learner = GiniForestClassifier(max_depth=2, min_support=0, as_published=as_published)
+    _, chosen, forest = asked(learner, (60, 40, 0), as_published=as_published)
+    assert chosen
+    assert forest.max_depth == 0
+
+
 # -- section 3: the vote -----------------------------------------------------------------------
 
 

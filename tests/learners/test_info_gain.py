@@ -1,12 +1,13 @@
 """The information gain forest by hand: its choices, its shares, its number of trees."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from frith import Budget, Categorical, Domain, InfoGainForestClassifier, open_table
+from frith import Budget, Categorical, Domain, InfoGainForestClassifier, Person, open_table
 from frith.audit.frozen import FrozenSource
 from frith.curator import Curator
 from frith.kernels.criteria import SCALE
@@ -59,6 +60,35 @@ def test_the_number_of_trees_follows_from_public_facts(records, epsilon, trees):
     assert forest.trees.n_trees == trees
     forest, _ = asked(InfoGainForestClassifier(max_depth=1, n_trees=5), records, epsilon)
     assert forest.trees.n_trees == 5
+
+
+@pytest.mark.parametrize(
+    ("records", "trees", "depth"),
+    [(79, 1, 1), (80, 1, 2), (159, 1, 2), (160, 1, 3), (159, 2, 1), (160, 2, 2), (10**6, 1, 4)],
+)
+def test_trees_are_as_deep_as_leaves_outweigh_their_noise(records, trees, depth):
+    """Ours: b^depth is at most records x epsilon / (10 x trees x labels), and 4 attributes end it."""
+    forest, _ = asked(InfoGainForestClassifier(n_trees=trees), records)
+    assert forest.max_depth == depth
+
+
+def test_attributes_of_one_value_count_neither_in_the_depth_nor_in_its_base():
+    """159 records: 2^2 <= 7.95 < 2^3, where a mean of 1.8 branches would give 3 levels."""
+    plain = domain(159)
+    wider = replace(plain, attributes=(*plain.attributes, Categorical("e", ("0",))))
+    source = FrozenSource(lambda i, shape: np.zeros(shape, dtype=np.int64))
+    used = Curator(open_table(TABLE.assign(e="0"), wider), Budget.of(1), source=source)
+    assert InfoGainForestClassifier(n_trees=1).learn(used).max_depth == 2
+
+
+def test_records_of_one_person_count_as_one_in_the_shape():
+    """Ours: an epsilon for persons of 4 records is worth a quarter of it for one."""
+    table = TABLE.assign(who=range(8))
+    for m, trees in ((1, 8), (4, 2)):
+        whose = replace(domain(320_000), person=Person("who", m))
+        source = FrozenSource(lambda i, shape: np.zeros(shape, dtype=np.int64))
+        used = Curator(open_table(table, whose), Budget.of(1), source=source)
+        assert InfoGainForestClassifier(max_depth=1).learn(used).trees.n_trees == trees
 
 
 def test_trees_ask_the_share_of_attributes_that_was_asked_for():

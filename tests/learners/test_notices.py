@@ -75,6 +75,23 @@ def test_undeclared_missing_cells_and_persons_are_told(capsys):
     )
 
 
+@pytest.mark.filterwarnings("ignore::frith.PrivacyLeakWarning")
+def test_a_target_of_whole_floats_is_told_where_its_labels_are_learned(capsys):
+    table = small_table()
+    fit_on = RandomDecisionForestClassifier(n_trees=1, max_depth=1, random_state=0).fit
+    fit_on(table[["color", "size"]], np.arange(200.0) // 2)
+    assert "over 50 labels, each a class of its own; is it a number to predict?" in (
+        capsys.readouterr().err
+    )
+
+
+def test_labels_in_words_over_booleans_are_told(capsys):
+    table = small_table()
+    table["good"] = table["good"] == "yes"
+    said = told(capsys, table, small_domain())
+    assert "no record has one of the declared labels of 'good', so none was counted" in said
+
+
 def test_a_right_domain_is_met_with_silence(capsys):
     assert told(capsys, small_table(), small_domain(records=190)) == ""
 
@@ -148,6 +165,7 @@ def some():
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.xdist_group("processes")
 def test_workers_say_nothing(capfd, backend):
     with joblib.parallel_backend(backend, n_jobs=2):
         joblib.Parallel()(joblib.delayed(tell)(some) for _ in range(2))

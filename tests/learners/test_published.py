@@ -147,6 +147,18 @@ def test_c45_labels_its_leaves_with_exact_counts():
     assert forest.values[0].tolist() == [sum(table.good == "no"), sum(table.good == "yes")]
 
 
+@pytest.mark.parametrize(
+    ("labels", "least", "depth"),
+    [(("no",) * 8, None, 0), (("no",) * 7 + ("yes",), None, 1),
+     (("no",) * 7 + ("yes",), 8, 0), (("no",) * 7 + ("yes",), 7, 1)],
+)  # fmt: skip
+def test_c45_stops_at_one_label_and_under_a_size_by_exact_counts(labels, least, depth):
+    """Steps 2 and 3 of section 2.3, whatever the noisy tables say."""
+    learner = C45Classifier(max_depth=1, min_support=least, as_published=True)
+    forest = learner.learn(curator(small_table(8).assign(good=labels)))
+    assert forest.max_depth == depth
+
+
 @pytest.mark.parametrize("learner", LEARNERS[:2])
 def test_random_forests_use_the_exact_number_of_records_uncharged(learner):
     with pytest.warns(UserWarning, match="as published"):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 
 import joblib
@@ -142,6 +143,7 @@ def test_a_budget_for_persons_refuses_fits_that_protect_records():
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.xdist_group("processes")
 def test_a_grid_search_is_charged_exactly(n_jobs):
     grid = {"n_trees": [1, 2], "max_depth": [1, 2]}
     with frith.budget(epsilon=1) as left:
@@ -151,6 +153,7 @@ def test_a_grid_search_is_charged_exactly(n_jobs):
     assert len(left.entries()) == 13
 
 
+@pytest.mark.xdist_group("processes")
 def test_a_search_stops_where_the_budget_ends():
     with frith.budget(epsilon="0.2") as left, pytest.raises(BudgetExceeded):
         GridSearchCV(learner("1/20"), {"n_trees": [1, 2]}, cv=3, n_jobs=2, error_score="raise").fit(
@@ -159,6 +162,7 @@ def test_a_search_stops_where_the_budget_ends():
     assert left.remaining == 0
 
 
+@pytest.mark.xdist_group("processes")
 def test_a_calibrator_is_charged_for_each_fold_also_inside_a_search():
     with frith.budget(epsilon=1) as left:
         CalibratedClassifierCV(learner(), cv=3, n_jobs=2).fit(X, y)
@@ -176,6 +180,7 @@ def test_32_threads_ask_a_tenth_and_ten_succeed():
     assert sum(amounts) == left.spent == 1
 
 
+@pytest.mark.xdist_group("processes")
 def test_processes_of_both_kinds_draw_from_one_budget():
     with frith.budget(epsilon=1) as left:
         models = [learner() for _ in range(8)]
@@ -243,6 +248,15 @@ def test_describe_adds_up_the_fits_of_the_process():
         model = learner("0.3").fit(X[rows], y[rows], notices=False)
     assert "all 3 fits of this process together: epsilon=0.9" in model.describe()
     assert "all 3 fits" not in model.forest_.describe()  # a forest says nothing of other fits
+
+
+@pytest.mark.usefixtures("fresh_sum")
+def test_fits_that_protect_another_unit_are_named_and_not_added():
+    model = fit(learner("0.3"))
+    spending.add(replace(model.forest_.guarantee, neighbors="all records of one person"))
+    model = fit(learner("0.3"))
+    assert "all 2 fits of this process together: epsilon=0.6" in model.describe()
+    assert "1 more protect another unit, and do not add" in model.describe()
 
 
 @pytest.mark.usefixtures("fresh_sum")

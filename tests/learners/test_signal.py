@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_blobs
+from sklearn.preprocessing import StandardScaler
 
 from frith import Budget, Categorical, Domain, SignalForestClassifier, open_table
 from frith.curator import Curator, Release
@@ -87,6 +89,12 @@ def test_nodes_are_split_while_their_estimated_support_is_over_theta():
                 children = trees.children(node, domain)
                 below = support / len(children)
                 open_nodes += [(c, below, asked | {attribute}) for c in children]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_attribute_of_two_values_or_more_may_be_a_root(seed):
+    trees = grow_supported_trees(domain_of(2, 3, 1), 2, 100, 1.0, structure_rng(seed))
+    assert sorted(trees.attribute[trees.roots].tolist()) == [0, 1]
 
 
 def test_no_support_is_split_at_one_record_or_less():
@@ -189,3 +197,20 @@ def test_negative_counts_are_nothing_in_a_confidence():
     trees = join_trees([TreeBuilder().trees()] * 2)
     forest = finished(domain, trees, [(60, -20), (30, 90)])
     assert forest.node_shares.tolist() == [[1.0, 0.0], [0.25, 0.75]]
+
+
+# -- the accuracy that scikit-learn's checks ask for -------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:no domain was given")
+def test_most_seeds_reach_the_accuracy_that_scikit_learn_asks_of_seed_0():
+    """The table of check_classifiers_train, rounded as for learners that take categories."""
+    X, y = make_blobs(n_samples=300, random_state=0)
+    X = StandardScaler().fit_transform(X)
+    X = np.round(X - X.min())
+    scores = [
+        SignalForestClassifier(epsilon="inf", random_state=s).fit(X, y).score(X, y)
+        for s in range(12)
+    ]
+    assert scores[0] == pytest.approx(0.78)
+    assert sum(score > 0.83 for score in scores) >= 10

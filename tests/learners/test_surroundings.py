@@ -45,6 +45,7 @@ def test_a_step_that_learns_nothing_is_not_named():
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.xdist_group("processes")
 def test_several_fits_of_a_calibrator_say_that_they_add(n_jobs):
     calibrated = CalibratedClassifierCV(learner(), cv=2, n_jobs=n_jobs).fit(X, y)
     inner = [c.estimator for c in calibrated.calibrated_classifiers_]

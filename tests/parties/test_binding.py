@@ -118,7 +118,7 @@ def test_the_order_of_parties_is_no_term():
 
 
 @given(st.fractions(Fraction(1, 4), Fraction(1)), st.integers(1, 2))
-@examples(30)
+@examples(8)
 def test_amounts_that_differ_in_unit_alone_differ(epsilon, colluders):
     """Whatever the number, epsilon is not rho."""
     rho = Budget.of(epsilon, "1e-6")

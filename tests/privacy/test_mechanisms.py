@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import frith.privacy.mechanisms as mechanisms
 from frith.privacy import DiscreteGaussian, DiscreteLaplace, PrivateChoice
 from frith.privacy.mechanisms import SignChoice
-from frith.privacy.sources import ExactSource, OpenDPSource
+from frith.privacy.sources import BulkSource, ExactSource, OpenDPSource, default_source
 from tests.statistics import FALSE_FAILURE, fits_law
 
 shares = st.fractions(min_value=Fraction(1, 1000), max_value=20)
@@ -169,8 +169,9 @@ def test_the_stated_variance_is_that_of_the_law(noise):
     ],
     ids=str,
 )
-def test_samples_follow_the_law_and_not_one_of_another_scale(noise):
-    draws = OpenDPSource().perturb(np.zeros((200, 250), dtype=np.int64), noise, threads=2).ravel()
+@pytest.mark.parametrize("source", [OpenDPSource, BulkSource])
+def test_samples_follow_the_law_and_not_one_of_another_scale(noise, source):
+    draws = source().perturb(np.zeros((200, 250), dtype=np.int64), noise, threads=2).ravel()
     assert fits_law(draws, noise.log_law)
     off = type(noise)(*(v * f for v, f in zip(_fields(noise), _twenty_percent(noise), strict=True)))
     assert not fits_law(draws, off.log_law)
@@ -189,7 +190,7 @@ def _twenty_percent(noise):
     ("unit", "exponential"), [("epsilon", False), ("epsilon", True), ("rho", False)]
 )
 def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit, exponential):
-    scores, n = [3, 2, 0], 20_000
+    scores, n = [3, 2, 0], 10_000
     choice, half = (PrivateChoice(Fraction(1), r, unit, exponential) for r in (2, 1))
     source = OpenDPSource()
     won = np.bincount([source.choose(scores, [0.0] * 3, choice) for _ in range(n)], minlength=3) / n
@@ -201,9 +202,11 @@ def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit, exp
         assert np.abs(won - other.law(scores)).max() > tolerance
 
 
-def test_noise_is_added_to_the_sums_in_their_shape():
+@pytest.mark.parametrize("source", [OpenDPSource, BulkSource])
+def test_noise_is_added_to_the_sums_in_their_shape(source, monkeypatch):
+    monkeypatch.setattr("frith.privacy.sources._BULK", 3_000)
     sums = np.arange(20_000, dtype=np.int64).reshape(100, 200) * 1000
-    noisy = OpenDPSource().perturb(sums, DiscreteLaplace(Fraction(5), 1), threads=3)
+    noisy = source().perturb(sums, DiscreteLaplace(Fraction(5), 1), threads=3)
     assert noisy.shape == sums.shape
     assert noisy.dtype == np.int64
     # P[|noise| > 250] < e^-1000: an order lost between threads would show
@@ -211,10 +214,27 @@ def test_noise_is_added_to_the_sums_in_their_shape():
     assert np.any(noisy != sums)
 
 
-def test_sums_saturate_instead_of_wrapping():
-    ends = np.array([2**63 - 1, -(2**63)], dtype=np.int64)
-    noisy = OpenDPSource().perturb(ends, DiscreteLaplace(Fraction(1, 1000), 1), threads=1)
-    assert noisy[0] > 0 > noisy[1]
+@pytest.mark.parametrize("source", [OpenDPSource, BulkSource])
+def test_sums_saturate_instead_of_wrapping(source):
+    ends = np.array([[2**63 - 1, -(2**63)]] * 50, dtype=np.int64)
+    noisy = source().perturb(ends, DiscreteLaplace(Fraction(1, 1000), 1), threads=1)
+    assert (noisy[:, 0] > 0).all()
+    assert (noisy[:, 1] < 0).all()
+    assert noisy[:, 0].max() == 2**63 - 1
+    assert noisy[:, 1].min() == -(2**63)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(1, 2**60), 1),
+                                   DiscreteGaussian(Fraction(1, 2**110), 1)], ids=str)  # fmt: skip
+def test_what_is_too_wide_for_our_draws_is_drawn_by_opendp(noise):
+    noisy = BulkSource().perturb(np.zeros(20, dtype=np.int64), noise, threads=1)
+    assert np.abs(noisy).max() > 2**45
+
+
+def test_a_curator_may_leave_all_noise_to_opendp(monkeypatch):
+    assert type(default_source()) is BulkSource
+    monkeypatch.setenv("FRITH_NOISE", "opendp")
+    assert type(default_source()) is OpenDPSource
 
 
 def test_the_exact_source_changes_nothing_and_takes_the_first_best():

@@ -1,4 +1,4 @@
-"""From a messy file to a forest and its report on the pages: draft, review, register, grant, ask, read."""
+"""From a messy file to a forest and its report on the pages: draft, check, register, grant, ask, read."""
 
 import re
 from html import unescape
@@ -25,7 +25,9 @@ def test_the_pages_take_six_steps(house, name):
 
     drafted = curator.post("/curate/register", status=200, draft="yes", **fields).text
     draft = unescape(re.search(r'name="domain"[^>]*>(.*?)</textarea>', drafted, re.DOTALL)[1])
-    curator.post("/curate/register", domain=draft.replace("learned = true\n", ""), **fields)
+    reviewed = draft.replace("learned = true\n", "")
+    checked = curator.post("/curate/register", status=200, check="yes", domain=reviewed, **fields)
+    curator.post("/curate/register", domain=reviewed, **fields)
     grant = {"member": ANALYST, "columns": kept, "epsilon": "1"}
     curator.post(f"/curate/tables/{name}/grants", **grant)
     asked = {"learner": "random-decision", "epsilon": "1"}
@@ -34,6 +36,8 @@ def test_the_pages_take_six_steps(house, name):
     report = analyst.get(f"/forests/{job}/report.html").text
 
     forest = Forest.from_json(analyst.get(f"/forests/{job}/forest.json").json())
+    assert "600 records; this report is private" in checked.text
+    assert "note:" not in checked.text
     assert list(forest.domain.names) == kept
     assert forest.guarantee.epsilon == 1
     assert secret not in draft + report

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.server_process import ServerProcess
 
 pytestmark = pytest.mark.xdist_group("load")
-CLIENTS, SHARES = (64, 40) if os.environ.get("FRITH_FULL") == "1" else (24, 15)
+CLIENTS, SHARES = (64, 40) if os.environ.get("FRITH_FULL") == "1" else (12, 8)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -35,6 +35,7 @@ CHECKS = [
     response_schema_conformance,
     unsupported_method,
 ]
+pytestmark = pytest.mark.xdist_group("openapi")  # one busy server for all of them
 EXAMPLES = 200 if os.environ.get("FRITH_FULL") == "1" else 4
 MODES = {"good": GenerationMode.POSITIVE, "bad": GenerationMode.NEGATIVE}
 

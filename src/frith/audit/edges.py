@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from frith.audit.frozen import arbitrary_releases, constant_releases
 from frith.audit.outcomes import Outcome, Status
-from frith.audit.pairs import WHO, Pair, hard_pairs
+from frith.audit.pairs import WHO, Pair, hard_pairs, numbered
 from frith.audit.replay import compare, observe
 from frith.audit.replay_rung import Tally
 from frith.audit.sizes import Size
@@ -47,7 +47,7 @@ class RepeatedEngine(MemoryEngine):
 def audit_edges(subject: Subject, budget: Budget, size: Size) -> Outcome:
     """Replay a subject at every edge, in the kind of budget that it is audited with."""
     tally, refused = Tally(), 0
-    for name, pair in _pairs(size):
+    for name, pair in _pairs(size, subject.target):
         for amount in AMOUNTS:
             try:
                 small = Budget.of(amount, budget.delta)
@@ -61,15 +61,16 @@ def audit_edges(subject: Subject, budget: Budget, size: Size) -> Outcome:
     return _outcome(subject, tally, refused)
 
 
-def _pairs(size: Size) -> Iterator[tuple[str, Pair]]:
-    yield "one record", hard_pairs()[0]
-    persons = hard_pairs(person=True)[0]
+def _pairs(size: Size, target: bool) -> Iterator[tuple[str, Pair]]:
+    yield "one record", hard_pairs(target=target)[0]
+    persons = hard_pairs(person=True, target=target)[0]
     yield "persons of 2 records", persons
     many = replace(persons.domain, person=Person(WHO, 10**6))
     yield "persons of a million records", replace(persons, domain=many)
-    yield "a huge table", replace(hard_pairs()[3], name="huge")
+    yield "a huge table", replace(hard_pairs(target=target)[3], name="huge")
     if size.worlds > 10:
-        yield "a long list", _long_list()
+        long = _long_list()
+        yield "a long list", numbered(long, records=150) if target else long
 
 
 def _open(subject: Subject, pair: Pair, table: pd.DataFrame) -> Engine:

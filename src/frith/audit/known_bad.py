@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
-from frith.audit.twins import Labels, Leaves, Quantiles, RootSizes, RootTables, forest_saying
+from frith.audit.target_flaws import ExactScale, UnclippedMeans, open_with_own_bounds
+from frith.audit.twins import (
+    Labels,
+    Leaves,
+    Quantiles,
+    Residuals,
+    RootSizes,
+    RootTables,
+    forest_saying,
+)
 from frith.curator import Progress, Release, records_per_unit
 from frith.domain import Categorical, Domain
 from frith.domain.encoding import Batch
@@ -442,10 +451,11 @@ def _flaw(
     open: Any = open_in_memory,
     pair: str = "lone",
     fits: int = 400,
+    target: bool = False,
 ) -> Flaw:
     bad_, twin = (
-        Subject(f"{name} (flawed)", bad, open_curator, open),
-        Subject(f"{name} (sound twin)", sound),
+        Subject(f"{name} (flawed)", bad, open_curator, open, target),
+        Subject(f"{name} (sound twin)", sound, target=target),
     )
     return Flaw(name, seen_in, bad_, twin, rungs, pair, fits)
 
@@ -504,6 +514,12 @@ FLAWS: tuple[Flaw, ...] = (
           FreeCurator, pair="single"),
     _flaw("a quantile charged by its sensitivity", "scores that do not all move the same way",
           OneSidedQuantiles, Quantiles, (R, S), pair="single"),
+    _flaw("target bounds from the data", "diffprivlib's regression without bounds", Residuals, Residuals,
+          (R, S, B), open=open_with_own_bounds, target=True),
+    _flaw("an exact scale of residuals", "clipping at a quantile of the data", ExactScale, Residuals,
+          (R, S), target=True),
+    _flaw("leaf means that are not clipped", "a mean with the noise of a count", UnclippedMeans,
+          Residuals, (R, E, S, B, C), target=True),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=open_by_row_order, pair="persons"),
 )  # fmt: skip

@@ -50,7 +50,7 @@ def audit_learner(
     if name not in SOUND:
         raise ValueError(f"there is no learner {name!r}; there are {', '.join(SOUND)}")
     outcomes = []
-    for subject, rung in _work(name, rungs):
+    for subject, rung in forms_on_rungs(name, rungs):
         say(f"{subject.name}: {rung}")
         outcomes.append(timed(functools.partial(RUNGS[rung], subject, budget, size)))
     return Report(name, budget, size.name, tuple(outcomes))
@@ -61,7 +61,8 @@ def audit_noise(size: Size = QUICK) -> Report:
     return Report("noise", Budget.of(1), size.name, (timed(lambda: audit_sources(size)),))
 
 
-def _work(name: str, rungs: Sequence[str]) -> Iterator[tuple[Subject, str]]:
+def forms_on_rungs(name: str, rungs: Sequence[str] = tuple(RUNGS)) -> Iterator[tuple[Subject, str]]:
+    """What an audit of a learner looks at."""
     for rung in rungs:
         for subject in SOUND[name]:
             yield subject, rung
@@ -100,7 +101,8 @@ def audit_side(
 ) -> Report:
     """One of the two: many fits, on the pair that shows the flaw soonest."""
     size = replace(size, fits=max(size.fits, flaw.fits), canaries=max(size.canaries, 2_000))
-    pairs = [p for p in (*hard_pairs(), *hard_pairs(person=True)) if p.name == flaw.pair]
+    hard = [hard_pairs(person, subject.target) for person in (False, True)]
+    pairs = [p for many in hard for p in many if p.name == flaw.pair]
     known = RUNGS | {BLACK_BOX: functools.partial(audit_black_box, pairs=pairs)}
     runs = [timed(functools.partial(known[rung], subject, budget, size)) for rung in rungs]
     return Report(subject.name, budget, size.name, tuple(runs))

@@ -47,7 +47,7 @@ def hard_domain(person: bool = False, records: int | None = 24) -> Domain:
     return Domain(attributes, Categorical("good", ("no", "yes")), records=records, person=who)
 
 
-def hard_pairs(person: bool = False) -> list[Pair]:
+def hard_pairs(person: bool = False, target: bool = False) -> list[Pair]:
     """Pairs that expose flaws known from published systems, each for a reason.
 
     lone       one record of a color, a shape and a label that no other record has
@@ -58,8 +58,11 @@ def hard_pairs(person: bool = False) -> list[Pair]:
     leading    the lead of one label over the other goes from one to two
     persons    each person has more records than count, and the others' rows are reversed
     """
-    if person:
-        return [_persons()]
+    pairs = [_persons()] if person else _hard_pairs()
+    return [numbered(pair, records=150) for pair in pairs] if target else pairs
+
+
+def _hard_pairs() -> list[Pair]:
     domain = hard_domain()
     same = _rows(("red", "no", 1.0, "no"), 12)
     lone = pd.concat([same, _rows(("blue", "yes", 7.0, "yes"), 1)], ignore_index=True)
@@ -137,12 +140,29 @@ def without_one(table: pd.DataFrame, domain: Domain, rng: np.random.Generator) -
     return left.iloc[rng.permutation(len(left))]
 
 
-def random_pair(seed: int) -> Pair:
+def random_pair(seed: int, target: bool = False) -> Pair:
     """A random pair; the same one for the same seed."""
     rng = np.random.default_rng(seed)
     domain = random_domain(rng)
     table = random_table(domain, int(rng.integers(1, 16)), rng)
-    return Pair(f"random {seed}", domain, table, without_one(table, domain, rng))
+    pair = Pair(f"random {seed}", domain, table, without_one(table, domain, rng))
+    return numbered(pair, domain.records) if target else pair
+
+
+def numbered(pair: Pair, records: int | None) -> Pair:
+    """The pair with numbers for labels, the first and the last beyond the bounds of the target.
+
+    `records` is what the domain declares, which decides how much is asked.
+    """
+    label = pair.domain.label
+    assert isinstance(label, Categorical)
+    domain = replace(pair.domain, label=Numeric(label.name, 0, 8, cells=64), records=records)
+    numbers = dict(zip(label.values, np.linspace(-4, 12, label.size).tolist(), strict=True))
+    table, neighbor = (
+        t.assign(**{label.name: [numbers.get(cell, cell) for cell in t[label.name]]})
+        for t in (pair.table, pair.neighbor)
+    )
+    return Pair(pair.name, domain, table, neighbor)
 
 
 # -- the worst record --------------------------------------------------------------------------

@@ -45,11 +45,12 @@ class Tally:
 def audit_replay(subject: Subject, budget: Budget, size: Size) -> Outcome:
     """Replay a subject on hard, random and worst neighbors, in every place, on many releases."""
     tally = Tally()
-    for pair in (*hard_pairs(), *hard_pairs(person=True)):
+    target = subject.target
+    for pair in (*hard_pairs(target=target), *hard_pairs(person=True, target=target)):
         for name, invent in _releases(0):
             _replay_pair(subject, budget, pair, invent, f"{pair.name}, {name}", tally)
     for seed in range(size.worlds):
-        pair = random_pair(seed)
+        pair = random_pair(seed, target)
         name, invent = list(_releases(seed))[seed % 5]
         trace = _replay_pair(subject, budget, pair, invent, f"{pair.name}, {name}", tally)
         kernels = trace.kernels[:4] if subject.is_plain else ()  # else they may know other values
@@ -80,7 +81,8 @@ def _replay_pair(
 
 def _replay_places(subject: Subject, budget: Budget, size: Size, tally: Tally) -> None:
     """Replay one neighbor in memory and the other in each place; only the guarantee may differ."""
-    wanted = [hard_pairs()[0], *(random_pair(seed) for seed in range(2 + size.worlds // 10))]
+    target, count = subject.target, 2 + size.worlds // 10
+    wanted = [hard_pairs(target=target)[0], *(random_pair(s, target) for s in range(count))]
     with tempfile.TemporaryDirectory() as folder:
         for name, open_ in places(Path(folder)).items():
             for seed, pair in enumerate(wanted):

@@ -26,7 +26,7 @@ from frith.privacy.budget import Budget
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
-from frith.privacy.sources import NoiseSource, OpenDPSource
+from frith.privacy.sources import NoiseSource, default_source
 
 RUNG = "samplers"
 FALSE_FAILURE = 1e-9
@@ -45,7 +45,7 @@ class Fit:
 
 def audit_samplers(subject: Subject, budget: Budget, size: Size) -> Outcome:
     """Draw from the noise source of the subject's own curator."""
-    pair = hard_pairs()[3]
+    pair = hard_pairs(target=subject.target)[3]
     engine = subject.open(pair.table, pair.domain)
     source = subject.open_curator(engine, budget)._source
     asked: list[Exchange] = []
@@ -56,7 +56,7 @@ def audit_samplers(subject: Subject, budget: Budget, size: Size) -> Outcome:
 
 def audit_sources(size: Size) -> Outcome:
     """Draw from every mechanism that the package has, shares of several parties too."""
-    fits = [_fit(OpenDPSource(), e, size.draws) for e in _every_mechanism()]
+    fits = [_fit(default_source(), e, size.draws) for e in _every_mechanism()]
     return _outcome("all noise sources", fits)
 
 

@@ -49,7 +49,7 @@ from frith.audit.pairs import WHO, decoded
 from frith.audit.replay import loss_of, observe
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
-from frith.domain import Categorical, Domain, Numeric, Person
+from frith.domain import Attribute, Categorical, Domain, Numeric, Person
 from frith.engines.base import Engine
 from frith.privacy.budget import Budget
 from frith.privacy.labeling import LabelingChoice
@@ -112,16 +112,21 @@ class TooManyPaths(Exception):
 # -- the worlds --------------------------------------------------------------------------------
 
 
-def small_domain(person: bool, n_labels: int) -> Domain:
-    """Two values, a number of three cells, and labels: few records, and every kind of split."""
+def small_domain(person: bool, n_labels: int, target: bool = False) -> Domain:
+    """Two values, a number of three cells, and labels: few records, and every kind of split.
+
+    A target has as many cells as there would be labels.
+    """
     attributes = (Categorical("a", ("0", "1")), Numeric("b", 0, 3, cells=3))
-    label = Categorical("label", tuple(str(k) for k in range(n_labels)))
+    label: Attribute = Categorical("label", tuple(str(k) for k in range(n_labels)))
+    if target:
+        label = Numeric("label", 0, n_labels, cells=n_labels)
     return Domain(attributes, label, records=4, person=Person(WHO, 1) if person else None)
 
 
 def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
     """Tables of up to four units, the smallest first; beyond `count`, spread over all there are."""
-    numbers = range(_KINDS * domain.n_labels)
+    numbers = range(_KINDS * domain.label.size)
     kinds: list[Unit] = [(i,) for i in numbers]
     if domain.person is not None:
         kinds = [tuple(two) for two in itertools.combinations(numbers, 2)][::5]
@@ -271,7 +276,8 @@ def audit_small_world(subject: Subject, budget: Budget, size: Size) -> Outcome:
     worst = Worst(budget)
     for person, n_labels in ((False, 2), (True, 2), (False, 3)):
         try:
-            _compare_world(subject, budget, size, small_domain(person, n_labels), worst)
+            domain = small_domain(person, n_labels, subject.target)
+            _compare_world(subject, budget, size, domain, worst)
         except TooManyPaths:
             worst.left_out.append(f"{n_labels} labels{', persons' if person else ''}")
     return worst.outcome(subject)

@@ -22,14 +22,17 @@ from frith.growing.builder import single_leaf
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree
 from frith.growing.parts import Part, forest_of_parts
+from frith.growing.residual_boosting import Plan, ResidualBoosting
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import (
     C45Classifier,
     ForestClassifier,
+    ForestRegressor,
     GiniForestClassifier,
     ID3Classifier,
     InfoGainForestClassifier,
     RandomDecisionForestClassifier,
+    RandomDecisionForestRegressor,
     SignalForestClassifier,
 )
 
@@ -46,12 +49,16 @@ def open_in_memory(table: Any, domain: Domain) -> Engine:
 
 @dataclass(frozen=True)
 class Subject:
-    """A learner to audit. `make` returns a fresh one; `open` and `open_curator` serve it."""
+    """A learner to audit. `make` returns a fresh one; `open` and `open_curator` serve it.
+
+    `target` says that it predicts a number: its tables have one where those of others have labels.
+    """
 
     name: str
     make: Callable[[], Learner]
     open_curator: OpenCurator = Curator
     open: Callable[[Any, Domain], Engine] = open_in_memory
+    target: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -84,20 +91,38 @@ class FewSteps:
         if self.part == "strength":
             start = [Part(single_leaf(), np.zeros((1, curator.domain.n_labels)), np.zeros(1))]
             return VectorBoosting(curator, layout, n, start).learn(self.steps, 1.5, Fraction(1, 4))
+        if self.part == "residuals":
+            return ResidualBoosting(curator, layout, n, 75.0).learn(_PLANS[self.steps])
         if self.part == "named":
             whole = curator.remaining_share
             return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4))]
         return SignBoosting(curator, layout, n).learn(float(self.steps))
 
 
-def _subject(name: str, kind: Callable[..., Any], **parameters: Any) -> Subject:
-    return Subject(name, functools.partial(kind, **parameters))
+_PLANS = (
+    Plan(interval=Fraction(1, 2), start=Fraction(1, 2)),
+    Plan(start=Fraction(1, 2), steps=1),
+    Plan(start=Fraction(1, 2), second=Fraction(1, 2)),
+)
+
+
+def _subject(
+    name: str, kind: Callable[..., Any], target: bool = False, **parameters: Any
+) -> Subject:
+    return Subject(name, functools.partial(kind, **parameters), target=target)
 
 
 SOUND: dict[str, tuple[Subject, ...]] = {
-    "forest": (_subject("forest", ForestClassifier),),
+    "forest": (
+        _subject("forest", ForestClassifier),
+        _subject("forest, a number", ForestRegressor, target=True),
+    ),
     "random-decision": (
         _subject("random-decision", RandomDecisionForestClassifier, n_trees=3, random_state=0),
+        _subject(
+            "random-decision, a number", RandomDecisionForestRegressor,
+            target=True, n_trees=2, random_state=0,
+        ),
     ),
     "signal": (_subject("signal", SignalForestClassifier, random_state=0),),
     "gini": (
@@ -137,5 +162,8 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, two levels of named labels", FewSteps, part="named", steps=2),
     _subject("forest, a partition", FewSteps, part="named", steps=0),
     _subject("quantiles", Quantiles, levels=(10, 990)),
+    _subject("forest, two means", FewSteps, target=True, part="residuals", steps=2),
+    _subject("forest, an interval", FewSteps, target=True, part="residuals", steps=0),
+    _subject("forest, a step of residuals", FewSteps, target=True, part="residuals", steps=1),
 )
 """The flagship's ways to learn, few steps of each, and the bounds of a domain that is paid for."""

@@ -13,6 +13,7 @@ from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
 from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
+from frith.growing.parts import Part, forest_of_parts
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
     CodeCounts,
@@ -21,8 +22,11 @@ from frith.kernels import (
     LeafCounts,
     NodeSizes,
     QuantileChoice,
+    ResidualCells,
     SplitTables,
 )
+from frith.kernels.gradients import UNIT, ScoreColumn
+from frith.kernels.residuals import HALF
 
 
 class Leaves:
@@ -103,6 +107,30 @@ class Quantiles:
 
     def quantile(self, kernel: CodeCounts, level: int) -> Any:
         return QuantileChoice(kernel, level)
+
+
+class Residuals:
+    """Sound: in the leaves of a random tree, sums of residuals from the middle of the bounds.
+
+    They move the middle, over the declared number of records.
+    """
+
+    kernel: type[ResidualCells] = ResidualCells
+
+    def learn(self, curator: Any) -> Forest:
+        trees = Leaves(max_depth=1).trees(curator)
+        start = ScoreColumn(single_leaf(), np.zeros(1, dtype=np.int32))
+        width = self.width(curator)
+        question = self.kernel(trees, start, curator.domain, width)
+        sums = curator.noisy_counts(question, Fraction(1), "residuals")
+        target, n = curator.domain.target, max(1, curator.domain.records or 1)
+        unit = (target.high - target.low) / 2 * width / HALF / UNIT / n
+        scores = (target.low + target.high) / 2 + unit * sums.values[:, :1]
+        noise = np.full(len(trees.leaves), unit**2 * sums.variance)
+        return forest_of_parts(curator, [Part(trees, scores, noise)])
+
+    def width(self, curator: Any) -> int:
+        return HALF
 
 
 def forest_of(curator: Any, trees: Trees, leaves: Release) -> Forest:

@@ -10,6 +10,8 @@ from frith.cli.console import out, print_json, say, say_note
 from frith.cli.options import AnyTable, AsJson, DomainFile
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from frith.domain.check import Finding, Report
 
 _SHOWN = 40  # characters of an example
@@ -37,16 +39,21 @@ def check(
 
 
 def _show(report: Report) -> None:
-    from rich.table import Table
-
     say(f"rows: {report.rows:,}; declared columns: {len(report.findings)}")
     if report.malformed_rows:
         say(f"rows with a wrong number of cells, not counted: {report.malformed_rows:,}", "red")
     seen = [f for f in report.findings if f.is_outside or f.missing]
     if not report.is_outside:
         say("nothing lies outside the domain", "green")
-    if not seen:
-        return
+    if seen:
+        out().print(_grid(seen))
+    for notice in report.notices:
+        say(f"note: {notice}", "yellow")
+
+
+def _grid(seen: list[Finding]) -> Table:
+    from rich.table import Table
+
     grid = Table("column", box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("missing", "outside", "clamped"):
         grid.add_column(name, justify="right")
@@ -54,9 +61,7 @@ def _show(report: Report) -> None:
     grid.add_column("examples")
     for finding in seen:
         grid.add_row(*_cells(finding), style="" if finding.is_outside else "dim")
-    out().print(grid)
-    for notice in report.notices:
-        say(f"note: {notice}", "yellow")
+    return grid
 
 
 def _cells(finding: Finding) -> list[str]:

@@ -104,11 +104,12 @@ def draft(
 def _draft(
     table: Path, label: str, person: str | None, leave_out: Sequence[str]
 ) -> tuple[Domain, str, list[str]]:
-    from frith.engines.draft import REVIEW, draft_of_files, draft_text
+    from frith.domain.drafted import REVIEW
+    from frith.engines.draft import draft_domain
 
-    made = draft_of_files(table, label, person, leave_out)
+    made = draft_domain(table, label, person, leave_out)
     left_out = [f"left out: {name!r}, {why}" for name, why in made.left_out.items()]
-    return made.domain, draft_text(made), [*left_out, " ".join(REVIEW)]
+    return made.domain, str(made), [*left_out, " ".join(REVIEW)]
 
 
 def _draft_privately(

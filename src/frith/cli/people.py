@@ -127,7 +127,7 @@ def revoke(
 
 @contextmanager
 def _context(config: Any, database: str | None, *, make: bool = False) -> Iterator[Context]:
-    from frith.server.run.serve import open_context
+    from frith.server.context import open_context
 
     context = open_context(read_settings(config, database=database), make=make)
     try:

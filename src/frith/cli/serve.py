@@ -52,7 +52,6 @@ def serve(
     them a token with `frith token create`. Every setting of the file can also be a variable, such as
     FRITH_PORT=80. The log goes to stderr, one JSON object a line.
     """
-    from frith.server.run.sample import with_sample
     from frith.server.run.shutdown import Shutdown
 
     given = {"database": database, "host": host, "port": port, "workers": workers}
@@ -60,15 +59,22 @@ def serve(
         if folder is not None:
             given["database"] = str(folder / "server.db")
         settings = read_settings(config, **given)
-        _run(settings if folder is None else with_sample(settings, folder), folder, shutdown)
+        if folder is not None:
+            from frith.server.run.sample import with_sample
+
+            settings = with_sample(settings, folder)
+        _run(settings, folder, shutdown)
 
 
 def _run(settings: Settings, folder: Path | None, shutdown: Shutdown) -> None:
     from frith.server.run.logs import set_up_logs
-    from frith.server.run.serve import is_exposed, listening, open_context, serve
+    from frith.server.run.place import is_exposed, listening
 
     set_up_logs()
     with listening(settings) as sockets:
+        from frith.server.context import open_context
+        from frith.server.run.serve import serve
+
         if is_exposed(settings):
             say_note(_EXPOSED)
         context = open_context(settings)
@@ -107,7 +113,7 @@ def _demo_folder(wanted: bool) -> Iterator[Path | None]:
 
 
 def _say_where(context: Context, folder: Path | None) -> None:
-    from frith.server.run.serve import address
+    from frith.server.run.place import address
 
     where = address(context.settings)
     if folder is None:

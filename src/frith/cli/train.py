@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from frith.cli.console import err, out, passes, print_json, say, say_note
 from frith.cli.files import PAID, check_new, check_output
 from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, Force, LedgerFile
+
+if TYPE_CHECKING:
+    from frith.domain import Domain
 
 
 class Learner(StrEnum):
@@ -68,7 +71,7 @@ def train(
     }  # fmt: skip
     options = {k: v for k, v in wanted.items() if v is not None}
     options |= dict(map(read_setting, set_ or ()))
-    model = _make_model(learner, public.has_target, options)
+    model = _make_model(learner, public, options)
     _fit(model, table)
     model.forest_.save(output)
     _warn(model)
@@ -78,12 +81,11 @@ def train(
         show_model(model, output)
 
 
-def _make_model(learner: Learner, has_target: bool, options: dict[str, Any]) -> Any:
-    """The learner by its name; the forest is a regressor if the domain's label is a number."""
-    from frith.learners import BY_NAME, ForestRegressor
+def _make_model(learner: Learner, domain: Domain, options: dict[str, Any]) -> Any:
+    """The learner by its name, for the domain's kind of label; a classifier refuses a number."""
+    from frith.learners import BY_NAME, learners_for
 
-    is_regressor = has_target and learner is Learner.FOREST
-    kind = ForestRegressor if is_regressor else BY_NAME[learner]
+    kind: Any = learners_for(domain).get(learner, BY_NAME[learner])
     offered = kind().get_params()
     for name in options:
         if name not in offered:

@@ -35,7 +35,7 @@ from frith.privacy.exact import show
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
-    from frith.learners import PrivateForestClassifier
+    from frith.learners import PrivateForest
 
 _ENTRIES, _JOBS = 1_000, 100  # of the ledger, and jobs, at a time
 
@@ -119,7 +119,7 @@ class RemoteDatabase(Curating):
             Job.at(self._wire, said) for said in self._wire.get_all("forests", "before", _JOBS)
         )
 
-    def forest(self, id: str) -> PrivateForestClassifier:
+    def forest(self, id: str) -> PrivateForest:
         """A finished forest as a fitted estimator. Free every time."""
         return read_estimator(self._wire.get("forests", id))
 
@@ -141,29 +141,25 @@ class RemoteDatabase(Curating):
         body = _forest_request(learner, epsilon, delta, parameters)
         return Quote.read(self._wire.post("tables", table, "quotes", body=body, retry=True))
 
-    def quote_score(
-        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = 0
-    ) -> Quote:
+    def quote_score(self, forest: PrivateForest | str, epsilon: Any, delta: Any = 0) -> Quote:
         """What a `score` would cost and what would be left. Free."""
         return self._quote_further(forest, QuoteRequest.read(_amounts(epsilon, delta)))
 
     def quote_update(
-        self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = 0
+        self, forest: PrivateForest | str, batch: str, epsilon: Any, delta: Any = 0
     ) -> Quote:
         """What an `update` would cost and what would be left on the account that pays for it. Free."""
         return self._quote_further(
             forest, QuoteRequest.read({**_amounts(epsilon, delta), "batch": batch})
         )
 
-    def quote_rules(
-        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = 0
-    ) -> Quote:
+    def quote_rules(self, forest: PrivateForest | str, epsilon: Any, delta: Any = 0) -> Quote:
         """What `measure_rules` would cost and what would be left. Free."""
         return self._quote_further(
             forest, QuoteRequest.read({**_amounts(epsilon, delta), "rules": True})
         )
 
-    def _quote_further(self, forest: PrivateForestClassifier | str, body: QuoteRequest) -> Quote:
+    def _quote_further(self, forest: PrivateForest | str, body: QuoteRequest) -> Quote:
         return Quote.read(
             self._wire.post("forests", id_of(forest), "quotes", body=body, retry=True)
         )
@@ -171,7 +167,7 @@ class RemoteDatabase(Curating):
     @overload
     def train(
         self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[True] = ..., **more: Any
-    ) -> PrivateForestClassifier: ...  # fmt: skip
+    ) -> PrivateForest: ...  # fmt: skip
     @overload
     def train(
         self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[False], **more: Any
@@ -187,7 +183,7 @@ class RemoteDatabase(Curating):
         wait: bool = True,
         progress: Progress = True,
         **parameters: Any,
-    ) -> PrivateForestClassifier | Job:
+    ) -> PrivateForest | Job:
         """Train a forest on a table, within a budget that is charged when the job starts.
 
         Parameters
@@ -211,7 +207,7 @@ class RemoteDatabase(Curating):
 
         Returns
         -------
-        PrivateForestClassifier or Job
+        PrivateForest or Job
             A fitted estimator of the learner's class, with `forest_`, `receipt_` and `remote_id_`.
         """
         body = _forest_request(learner, epsilon, delta, parameters)
@@ -220,7 +216,7 @@ class RemoteDatabase(Curating):
     @overload
     def dry_run(
         self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[True] = ..., **more: Any
-    ) -> PrivateForestClassifier: ...  # fmt: skip
+    ) -> PrivateForest: ...  # fmt: skip
     @overload
     def dry_run(
         self, table: str, learner: str | None = ..., *, epsilon: Any, wait: Literal[False], **more: Any
@@ -236,24 +232,24 @@ class RemoteDatabase(Curating):
         wait: bool = True,
         progress: Progress = True,
         **parameters: Any,
-    ) -> PrivateForestClassifier | Job:
+    ) -> PrivateForest | Job:
         """Train on synthetic records drawn from the domain alone. Free; reveals nothing about the table."""
         body = _forest_request(learner, epsilon, delta, parameters)
         return self._ask_forest(("tables", table, "dry-runs"), body, key, wait, progress)
 
     @overload
     def score(
-        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        self, forest: PrivateForest | str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
     ) -> Score: ...  # fmt: skip
     @overload
     def score(
-        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        self, forest: PrivateForest | str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[False], progress: Progress = ...,
     ) -> Job: ...  # fmt: skip
     def score(
         self,
-        forest: PrivateForestClassifier | str,
+        forest: PrivateForest | str,
         epsilon: Any,
         delta: Any = 0,
         *,
@@ -272,17 +268,17 @@ class RemoteDatabase(Curating):
 
     @overload
     def update(
-        self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = ..., *,
+        self, forest: PrivateForest | str, batch: str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
-    ) -> PrivateForestClassifier: ...  # fmt: skip
+    ) -> PrivateForest: ...  # fmt: skip
     @overload
     def update(
-        self, forest: PrivateForestClassifier | str, batch: str, epsilon: Any, delta: Any = ..., *,
+        self, forest: PrivateForest | str, batch: str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[False], progress: Progress = ...,
     ) -> Job: ...  # fmt: skip
     def update(
         self,
-        forest: PrivateForestClassifier | str,
+        forest: PrivateForest | str,
         batch: str,
         epsilon: Any,
         delta: Any = 0,
@@ -290,7 +286,7 @@ class RemoteDatabase(Curating):
         key: str | None = None,
         wait: bool = True,
         progress: Progress = True,
-    ) -> PrivateForestClassifier | Job:
+    ) -> PrivateForest | Job:
         """A random decision forest with a batch's records added, as a new estimator. Charged.
 
         A disjoint batch has its own budget; any other is charged to the table's.
@@ -301,24 +297,24 @@ class RemoteDatabase(Curating):
 
     @overload
     def measure_rules(
-        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        self, forest: PrivateForest | str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
-    ) -> PrivateForestClassifier: ...  # fmt: skip
+    ) -> PrivateForest: ...  # fmt: skip
     @overload
     def measure_rules(
-        self, forest: PrivateForestClassifier | str, epsilon: Any, delta: Any = ..., *,
+        self, forest: PrivateForest | str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[False], progress: Progress = ...,
     ) -> Job: ...  # fmt: skip
     def measure_rules(
         self,
-        forest: PrivateForestClassifier | str,
+        forest: PrivateForest | str,
         epsilon: Any,
         delta: Any = 0,
         *,
         key: str | None = None,
         wait: bool = True,
         progress: Progress = True,
-    ) -> PrivateForestClassifier | Job:
+    ) -> PrivateForest | Job:
         """The same forest with a few of its rules counted, as a new estimator. Charged.
 
         `forest_.measured.rules()` lists them; what was counted adds to the forest's guarantee.
@@ -353,9 +349,9 @@ class RemoteDatabase(Curating):
         key: str | None,
         wait: bool,
         progress: Progress,
-    ) -> PrivateForestClassifier | Job:
+    ) -> PrivateForest | Job:
         job = self._ask(path, body, key)
-        return cast("PrivateForestClassifier", job.result(progress)) if wait else job
+        return cast("PrivateForest", job.result(progress)) if wait else job
 
     def _ask(self, path: tuple[str, ...], body: RequestDocument, key: str | None) -> Job:
         """Send a request that is charged once, however often it has to be sent."""

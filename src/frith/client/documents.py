@@ -41,6 +41,7 @@ AMOUNT = r"^([0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?|[0-9]{1,9}/[0-9]{1,3})$"
 Denominators have at most three digits: with longer ones, sums in the ledger would grow with every
 request until they could not be written down.
 """
+_PATTERNS = {NAME: "at most 63 lower-case letters, digits, - and _, the first no - or _"}
 Name = Annotated[str, Field(pattern=NAME, max_length=63)]
 Amount = (
     Annotated[str, Field(pattern=AMOUNT, max_length=40)]
@@ -98,7 +99,8 @@ class Document(BaseModel):
 def first_problem(errors: Sequence[Any]) -> str:
     """Where the first error is and what is wrong, without the value."""
     where = ".".join(str(part) for part in errors[0]["loc"])
-    return f"{where}: {errors[0]['msg']}"
+    pattern = errors[0].get("ctx", {}).get("pattern")
+    return f"{where}: {_PATTERNS.get(pattern, errors[0]['msg'])}"
 
 
 class Listing(list[T]):
@@ -503,6 +505,8 @@ class PartyInfo(Document):
 
 
 class PredictionResponse(Document):
+    """Predicted labels and their probabilities; or predicted numbers, which have none."""
+
     labels: list[Any]
     classes: list[Any]
     probabilities: list[list[float]]

@@ -10,23 +10,25 @@ from frith.errors import FormatError
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
-    from frith.learners import PrivateForestClassifier
+    from frith.learners import PrivateForest
 
 
-def read_estimator(data: Any) -> PrivateForestClassifier:
+def read_estimator(data: Any) -> PrivateForest:
     """A fitted estimator with the parameters, the receipt and the id of a server's forest."""
     from frith.forest import Forest
     from frith.forest.origin import Origin
-    from frith.learners import BY_NAME
+    from frith.learners import learners_for
 
     found = ForestResponse.read(data)
-    if found.learner not in BY_NAME:
+    forest = Forest.from_json(found.forest)
+    known = learners_for(forest.domain)
+    if found.learner not in known:
         raise FormatError(
             f"this frith has no learner {found.learner!r}; upgrade it to read this forest"
         )
-    kind = BY_NAME[found.learner]
+    kind = known[found.learner]
     origin = Origin.of(kind.__name__, found.parameters, found.receipt)
-    forest = replace(Forest.from_json(found.forest), origin=origin)
+    forest = replace(forest, origin=origin)
     model: Any = kind.from_forest(forest, found.receipt, **found.parameters)
     model.remote_id_, model._from_server = found.id, forest
     return model
@@ -38,7 +40,7 @@ def read_score(data: Any) -> Score:
     return Score.from_json(ScoreResponse.read(data).score)
 
 
-def id_of(forest: PrivateForestClassifier | str) -> str:
+def id_of(forest: PrivateForest | str) -> str:
     """The id of a forest on the server, given the id itself or an estimator."""
     if isinstance(forest, str):
         return forest

@@ -17,7 +17,7 @@ from frith.errors import RemoteError
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
-    from frith.learners import PrivateForestClassifier
+    from frith.learners import PrivateForest
 
 Progress = bool | Callable[["Job"], None]
 """True for a spinner on a terminal, False for silence, or a function to call with every change."""
@@ -75,7 +75,7 @@ class Job(JobResponse):
         self._must_be_done()
         return CountsResponse.read(self._wire.get("counts", self.id)).to_json()
 
-    def result(self, progress: Progress = True) -> PrivateForestClassifier | Score:
+    def result(self, progress: Progress = True) -> PrivateForest | Score:
         """The fitted estimator or the score; waits until the job ends."""
         self.wait(progress)
         self._must_be_done()

@@ -44,7 +44,7 @@ from frith.privacy.guarantee import AnsweredQuestion as Answered
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import GaussianShare, LaplaceShare
-from frith.privacy.sources import ExactSource, Noise, NoiseSource, OpenDPSource
+from frith.privacy.sources import ExactSource, Noise, NoiseSource, default_source
 
 if TYPE_CHECKING:
     from frith.ledger import Ledger, Receipt
@@ -78,13 +78,13 @@ class Curator:
         source: NoiseSource | None = None,
     ):
         if not isinstance(source, NoiseSource | None):
-            raise TypeError("noise comes from a NoiseSource; leave `source` out for OpenDP's")
+            raise TypeError("noise comes from a NoiseSource; leave `source` out for the usual one")
         self.domain: Domain = engine.domain
         self.budget = budget
         self.receipt: Receipt | None = None
         self._engine = engine
         self._meter = Meter(budget)
-        self._source = source or (ExactSource() if budget.is_exact else OpenDPSource())
+        self._source = source or (ExactSource() if budget.is_exact else default_source())
         self._ledger, self._purpose = ledger, purpose
         self._progress = progress or (lambda purpose: None)
         self._asked: list[Answered] = []

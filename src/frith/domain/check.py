@@ -16,15 +16,18 @@ from frith.domain.domain import Domain
 from frith.domain.encoding import Columns, cells_of, encode_label, numbers_of, person_digests
 
 EXAMPLES = 3
-_NOT_TOLD = ("attribute", "tally", "lowest", "highest", "treated", "missing_treated")
+_NOT_TOLD = ("attribute", "tally", "lowest", "highest", "treated", "missing_treated", "bounds")
 _NOT_COUNTED = "the record is not counted"
 _TALLIED = 1_000  # distinct outside values that are counted one by one in a column
 
 OFTEN = 0.05
 """The share of a column's cells outside its domain from which on it is told."""
 
-FAR_OFF = 0.35
-"""How far the declared number of records may be off, as a share of it: a third may be held out for tests."""
+FAR_OFF = 0.2
+"""How far the declared number of records may be off, as a share of it."""
+
+HELD_OUT = 0.35
+"""How many records a fit may have less: a third may be held out for tests."""
 
 MANY = 50
 """More labels than this are told: whole numbers may have been meant as numbers."""
@@ -43,6 +46,7 @@ class Finding:
     missing_treated: str
     missing_is_declared: bool = False
     attribute: Numeric | None = None
+    bounds: str = ""
     missing: int = 0
     outside: int = 0
     clamped: int = 0
@@ -53,9 +57,15 @@ class Finding:
     @property
     def consequence(self) -> str:
         """What training does with the cells that are counted here."""
+        if self.bounds:
+            return f"clamped to {self.bounds}, missing or no {self.kind}: {self.treated}"
         if self.missing_treated == self.treated:
             return self.treated
         return f"{self.treated}, missing: {self.missing_treated}"
+
+    @property
+    def kind(self) -> str:
+        return "date" if isinstance(self.attribute, Date) else "number"
 
     @property
     def is_outside(self) -> bool:
@@ -104,6 +114,8 @@ class Report:
     malformed_rows: int = 0
     unread_rows: int = 0
     is_whole: bool = True
+    is_of_fit: bool = False
+    """Whether it is about the records of a fit, of which some may be held out."""
 
     @property
     def is_outside(self) -> bool:
@@ -144,8 +156,9 @@ class Report:
 
 def empty_report(domain: Domain) -> Report:
     findings = [_finding(a) for a in domain.attributes]
-    treated = _finding(domain.label).treated if domain.has_target else _NOT_COUNTED
-    findings.append(Finding(domain.label.name, "label", treated, _NOT_COUNTED))
+    bounds = _finding(domain.label).bounds if domain.has_target else ""
+    label = Finding(domain.label.name, "label", _NOT_COUNTED, _NOT_COUNTED, bounds=bounds)
+    findings.append(label)
     if domain.person is not None:
         findings.append(Finding(domain.person.column, "person", _NOT_COUNTED, _NOT_COUNTED))
     return Report(domain, findings)
@@ -189,10 +202,10 @@ def _finding(attribute: Attribute) -> Finding:
         return Finding(name, "attribute", treated, missing, attribute.missing is not None)
     low = attribute.text_of(attribute.low)
     missing = "has a code of its own" if attribute.missing else f"counts as {low}"
-    treated = f"clamped to {low} .. {attribute.text_of(attribute.high)}"
-    if isinstance(attribute, Ordered):
-        treated = missing
-    return Finding(name, "attribute", treated, missing, attribute.missing, attribute=attribute)
+    bounds = (
+        "" if isinstance(attribute, Ordered) else f"{low} .. {attribute.text_of(attribute.high)}"
+    )
+    return Finding(name, "attribute", missing, missing, attribute.missing, attribute, bounds)
 
 
 def _look_at_values(column: pa.ChunkedArray, attribute: Categorical, finding: Finding) -> None:
@@ -236,7 +249,8 @@ def _records(report: Report) -> Iterator[str]:
     if declared is None:
         return
     rows = report.rows + report.unread_rows
-    is_less = report.is_whole and rows < (1 - FAR_OFF) * declared
+    may_miss = HELD_OUT if report.is_of_fit else FAR_OFF
+    is_less = report.is_whole and rows < (1 - may_miss) * declared
     if is_less or rows > (1 + FAR_OFF) * declared:
         yield (
             f"the table has far {'fewer' if is_less else 'more'} records than records = {declared:,} "
@@ -254,7 +268,7 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
     elif present and finding.outside == present:
         yield _nothing_inside(finding, attribute)
     elif finding.outside + finding.clamped > OFTEN * rows:
-        yield f"over {OFTEN:.0%} of {name!r} lie outside what is declared: {finding.treated}"
+        yield f"over {OFTEN:.0%} of {name!r} {_often_outside(finding)}"
     if finding.missing > OFTEN * rows and not finding.missing_is_declared:
         yield f"over {OFTEN:.0%} of {name!r} are missing: {finding.missing_treated}"
     is_class = finding.role == "label" and isinstance(attribute, Categorical)
@@ -267,13 +281,20 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
         )
 
 
+def _often_outside(finding: Finding) -> str:
+    if not finding.bounds:
+        return f"lie outside what is declared: {finding.treated}"
+    if finding.outside > finding.clamped:
+        return f"hold no {finding.kind}: {finding.treated}"
+    return f"lie outside what is declared: clamped to {finding.bounds}"
+
+
 def _nothing_inside(finding: Finding, attribute: Attribute) -> str:
     name = attribute.name
     attribute = attribute.listed if isinstance(attribute, Ordered) else attribute
     if not isinstance(attribute, Categorical):
-        kind = "date" if isinstance(attribute, Date) else "number"
         return (
-            f"{name!r} is declared as a {kind}, and no cell of it is one: {finding.missing_treated}"
+            f"{name!r} is declared as a {finding.kind}, and no cell of it is one: {finding.treated}"
         )
     if finding.role == "label":
         what = f"no record has one of the declared labels of {name!r}, so none was counted"

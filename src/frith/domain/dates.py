@@ -32,6 +32,13 @@ def moments(chunk: pa.Array) -> NDArray[np.float64]:
     return seconds
 
 
+def whole_seconds(chunk: pa.Array) -> pa.Array:
+    """Timestamps in UTC without fractions of a second, cut off downwards before 1970 too."""
+    ticks = chunk.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    nulls = chunk.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(ticks // _A_SECOND[chunk.type.unit], pa.timestamp("s"), mask=nulls)
+
+
 def parsed_moments(texts: pa.Array) -> NDArray[np.float64]:
     """The seconds that texts (unchecked bytes) spell as 2024-01-31 or 2024-01-31T12:30:00.5+01:00."""
     is_large = pa.types.is_large_binary(texts.type)

@@ -6,17 +6,14 @@ a draft holds was still learned from the records.
 
 from __future__ import annotations
 
-import calendar
 import functools
 import math
 import re
-import sys
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from datetime import datetime, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -31,8 +28,18 @@ from frith.domain.attributes import (
     Numeric,
     Ordered,
 )
+from frith.domain.bounds import (
+    LARGE,
+    has_code,
+    is_skewed,
+    rounded,
+    rounded_days,
+    widened,
+    without_outliers,
+)
 from frith.domain.dates import DAY, is_moment
 from frith.domain.domain import Domain, Person
+from frith.domain.drafted import Draft
 from frith.domain.encoding import (
     CELL_BYTES,
     Columns,
@@ -42,17 +49,13 @@ from frith.domain.encoding import (
     distinct,
     numbers_of,
 )
-from frith.domain.notebook import domain_html
-from frith.errors import DataError, DomainError, PrivacyLeakWarning
+from frith.errors import DataError, DomainError
 
 MISSING = "(missing)"
 OTHER = "(other)"
 
 RARE = 5
 """A text that fewer records hold is grouped under `OTHER`, in a long list of a large table."""
-
-LARGE = 100
-"""Only tables of at least this many records have rare values, outliers and log scales."""
 
 LONG = 10
 """Only columns of more values have rare ones."""
@@ -66,6 +69,15 @@ FREQUENT = 0.01
 SMALL = 20
 """Of fewer records, a column without repeats is no sign of an identifier."""
 
+ALMOST_ALL = 0.95
+"""So many different numbers among whole ones are a sign of an identifier."""
+
+LONG_NUMBER = 7
+"""Whole numbers that all have the same number of digits, and at least so many, are codes."""
+
+MOSTLY = 0.8
+"""A column of texts of which at least this share are numbers is one of numbers."""
+
 MANY_LABELS = 50
 """A label of more different numbers is drafted as a number to predict."""
 
@@ -76,26 +88,20 @@ _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]
 
 _is_other_date = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T].*)?").fullmatch
 
+_NESTED = (
+    "holds lists or objects, which a domain cannot describe; turn them into text, a number or a date "
+    "first"
+)
+
+_NAMES = (
+    f"looks like the names of people or things: over {MANY} values, none of them frequent; if it names "
+    "the protected person, declare that, and if it is a public list, its values"
+)
+
 _EVER = Date("any", "0001-01-01 00:00", "9999-12-31 23:59:59")
 
 SHORT = 14
 """Days: over no more of them, the time of day is kept."""
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A drafted domain, and what its curator must decide."""
-
-    domain: Domain
-    left_out: Mapping[str, str]
-    """Why, by the column."""
-    hints: Mapping[str, Sequence[str]]
-    """What to look at, by the attribute."""
-
-    def _repr_html_(self) -> str:
-        domain = self.domain
-        left_out = [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
-        return domain_html(domain.label, domain.attributes, [*domain.facts, *left_out], self.hints)
 
 
 @dataclass
@@ -112,6 +118,25 @@ class _Column:
         return np.concatenate([[], *(numbers_of(chunk, _EVER) for chunk in self.cells.chunks)])
 
     @functools.cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number in each cell, NaN where there is none."""
+        return np.concatenate([[], *(_numbers(chunk, self.name) for chunk in self.cells.chunks)])
+
+    @functools.cached_property
+    def holds_numbers(self) -> bool:
+        """Whether it is of numbers, or of texts that are mostly numbers and no codes."""
+        if _is_number(self.cells.type):
+            return True
+        if not _is_text(self.cells.type) or len(self.cells) < LARGE:
+            return False
+        texts = count_values(self.cells, self.name)
+        texts.pop(None, None)
+        numbers = self.numbers[np.isfinite(self.numbers)]
+        if len(texts) <= LONG or len(numbers) < MOSTLY * texts.total() or _are_postcodes(texts):
+            return False
+        return len(numbers) < texts.total() or bool(np.any(numbers % 1))
+
+    @functools.cached_property
     def holds_dates(self) -> bool:
         """Whether every cell that is not missing is a date."""
         if is_moment(self.cells.type):
@@ -122,26 +147,14 @@ class _Column:
         return 0 < dates == len(self.cells) - self.cells.null_count
 
 
-def draft_domain(
+def draft_table(
     table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
-    """A first domain of a table, with what its curator must decide: `domain`, `left_out` and `hints`.
-
-    Text and booleans become categorical, numbers and dates have rounded bounds. Columns are left out,
-    with the reason, that look like identifiers or cannot be described. The draft holds facts about the
-    records, and is private until it was reviewed. A notebook shows it as a table.
-
-    Parameters
-    ----------
-    table : DataFrame or Arrow table
-        The records.
-    label : str
-        The column to predict.
-    person : str or None, default=None
-        The column that names the protected person.
-    leave_out : iterable of str, default=()
-        Columns to leave out.
-    """
+    """A first domain of a DataFrame or an Arrow table; `frith.draft_domain` is its public form."""
+    if not hasattr(table, "columns"):
+        raise DataError(
+            "a draft needs the names of columns: pass a DataFrame, an Arrow table or the name of a file"
+        )
     columns, _ = columns_of(table)
     names = [str(n) for n in getattr(table, "column_names", table.columns)]
     unwanted = [leave_out] if isinstance(leave_out, str) else list(leave_out)
@@ -156,9 +169,9 @@ def draft_domain(
         try:
             column = _Column(name, columns(name))
         except DataError as error:
-            left_out[name] = str(error)
+            left_out[name] = str(error).removeprefix(f"column {name!r} ")
             continue
-        reason = _why_not(column)
+        reason = _NESTED if _is_nested(table[name]) else _why_not(column)
         if reason is not None:
             left_out[name] = reason
         else:
@@ -183,24 +196,6 @@ def _draft_label(column: pa.ChunkedArray, name: str) -> Attribute:
         if len(np.unique(numbers[np.isfinite(numbers)])) > MANY_LABELS:
             return draft_target(numbers, name)
     return Categorical(name, draft_values(column, name))
-
-
-def learn_domain(
-    table: Any, label: str, *, person: str | None = None, leave_out: Iterable[str] = ()
-) -> Domain:
-    """Draft a domain from the records themselves, with a `PrivacyLeakWarning`.
-
-    A draft is for the curator to review: its values and bounds are exact facts about people.
-    Clear `learned` once every value is public knowledge. Columns named in `leave_out` are not in
-    it, nor are columns that look like identifiers.
-    """
-    warnings.warn(
-        "the domain is learned from the records: its values and bounds are not private; "
-        "review it and declare it instead",
-        PrivacyLeakWarning,
-        stacklevel=2,
-    )
-    return draft_domain(table, label, person, leave_out).domain
 
 
 def draft_attributes(columns: Columns, names: Sequence[str]) -> tuple[Attribute, ...]:
@@ -230,23 +225,41 @@ def _why_not(column: _Column) -> str | None:
     if column.holds_dates:
         return None
     if pa.types.is_integer(kind):
-        numbers = column.cells.drop_null().unique().to_numpy()
-        if len(numbers) < max(SMALL, len(column.cells) - column.cells.null_count):
-            return None
-        if _is_id(column.name) or int(numbers.max()) - int(numbers.min()) < 2 * len(numbers):
-            return "looks like an identifier: no two records share a number"
-    elif not _is_number(kind):
+        times = np.unique(column.cells.drop_null().to_numpy(), return_counts=True)
+        if _are_codes(column.name, *times):
+            return (
+                "looks like an identifier: almost no two records share a number; if it is a quantity, "
+                "declare its bounds"
+            )
+        if _is_id(column.name) and _are_names(times[1]):
+            return _NAMES
+    elif not column.holds_numbers:
         tally = count_values(column.cells, column.name)
         if tally.keys() - {None} and all(_is_other_date(str(v)) for v in tally if v is not None):
             return "holds dates in a form that is read in several ways; write them as 2024-01-31"
         if _names_records(tally):
             return "looks like an identifier or free text: most values occur once"
         if _names_things(tally):
-            return (
-                f"looks like the names of people or things: over {MANY} values, none of them frequent; "
-                "if it names the protected person, declare that"
-            )
+            return _NAMES
     return None
+
+
+def _are_codes(name: str, numbers: NDArray[Any], times: NDArray[np.int64]) -> bool:
+    """Whether almost all of a column's whole numbers differ, and no quantity looks so."""
+    if len(numbers) < max(SMALL, ALMOST_ALL * times.sum()):
+        return False
+    low, high = int(numbers[0]), int(numbers[-1])
+    is_dense = len(numbers) == times.sum() and high - low < 2 * len(numbers)
+    return bool(_is_id(name)) or is_dense or len(str(low)) == len(str(high)) >= LONG_NUMBER
+
+
+def _are_postcodes(texts: Iterable[str]) -> bool:
+    """Whether some digits begin with 0, or all have the same length of at least five."""
+    digits = [text for text in texts if text.isdecimal()]
+    lengths = {len(text) for text in digits}
+    return any(t[0] == "0" and len(t) > 1 for t in digits) or (
+        len(lengths) == 1 and min(lengths) > 4
+    )
 
 
 def _names_records(tally: Counter[Any]) -> bool:
@@ -259,15 +272,18 @@ def _names_records(tally: Counter[Any]) -> bool:
 
 def _names_things(tally: Counter[Any]) -> bool:
     """Whether a list of texts is long, and none of them is frequent."""
-    times = [n for value, n in tally.items() if isinstance(value, str)]
+    return _are_names([n for value, n in tally.items() if isinstance(value, str)])
+
+
+def _are_names(times: Sequence[int] | NDArray[np.int64]) -> bool:
     return len(times) > MANY and max(times) < FREQUENT * sum(times)
 
 
 def _draft_attribute(column: _Column) -> Attribute:
-    if _is_number(column.cells.type):
-        return _draft_numeric(column)
     if column.holds_dates:
         return _draft_date(column)
+    if column.holds_numbers:
+        return _draft_numeric(column)
     if pa.types.is_dictionary(column.cells.type) and column.cells.type.ordered:
         return _draft_ordered(column)
     name, tally = column.name, count_values(column.cells, column.name)
@@ -282,6 +298,8 @@ def _draft_attribute(column: _Column) -> Attribute:
     values, other = _grouped(column, tally, values)
     if 2 < len(values) <= LONG:
         column.hints.append("if these have an order, write them in it and add `ordered = true`")
+    if len({v.strip().casefold() for v in values}) < len(values):
+        column.hints.append("some differ in capitals or spaces only: each counts as another value")
     if has_missing:
         values = [*(v for v in values if v != MISSING), MISSING]
     return Categorical(name, tuple(values), other=other, missing=MISSING if has_missing else None)
@@ -323,16 +341,22 @@ def _value(cell: Any) -> Any:
 
 
 def _draft_numeric(column: _Column) -> Numeric:
-    name = column.name
-    numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.cells.chunks)])
+    name, numbers = column.name, column.numbers
     finite, missing = numbers[np.isfinite(numbers)], bool(np.isnan(numbers).any())
     if len(finite) == 0:
         return Numeric(name, 0.0, 1.0, missing=missing)
-    usual = _without_outliers(finite)
+    if np.isnan(numbers).sum() > column.cells.null_count and _is_text(column.cells.type):
+        column.hints.append("numbers, and texts among them, which count as missing")
+    usual = without_outliers(finite)
+    if has_code(usual):
+        column.hints.append(
+            "many records share a number that is far from all others: if it means `no answer`, list the "
+            "other values, with `ordered = true` and `missing = true`"
+        )
     if len(usual) < len(finite):
         column.hints.append("a few numbers lie far outside these bounds and are clamped")
-    low, high = _rounded(*_bounds(usual))
-    scale = "log" if _is_skewed(usual) else "linear"
+    low, high = rounded(*widened(usual))
+    scale = "log" if is_skewed(usual) else "linear"
     if scale == "log":
         column.hints.append("a log scale, because most numbers are small beside the largest")
     column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
@@ -344,7 +368,7 @@ def _draft_date(column: _Column) -> Date:
     known, missing = column.seconds[~np.isnan(column.seconds)], bool(np.isnan(column.seconds).any())
     if len(known) == 0:
         return Date(column.name, "1900-01-01", "2099-12-31", missing=missing)
-    usual = np.clip(_without_outliers(known), _EVER.low, _EVER.high)
+    usual = np.clip(without_outliers(known), _EVER.low, _EVER.high)
     if len(usual) < len(known):
         column.hints.append("a few dates lie far outside these bounds and are clamped")
     low, high = (_EVER.value_of(float(x)) for x in (usual.min(), usual.max()))
@@ -356,21 +380,7 @@ def _draft_date(column: _Column) -> Date:
             datetime.combine(d, t) for d, t in ((low, time.min), (high, time(23, 59, 59)))
         )
         return Date(column.name, first, last, missing=missing)
-    return Date(column.name, *_rounded_days(low.date(), high.date()), missing=missing)
-
-
-def _rounded_days(low: date, high: date) -> tuple[date, date]:
-    """Whole years for dates over two years or more, whole months for fewer.
-
-    >>> _rounded_days(date(2019, 3, 4), date(2023, 5, 6))
-    (datetime.date(2019, 1, 1), datetime.date(2023, 12, 31))
-    >>> _rounded_days(date(2023, 3, 4), date(2023, 5, 6))
-    (datetime.date(2023, 3, 1), datetime.date(2023, 5, 31))
-    """
-    if (high - low).days >= 730:
-        return low.replace(month=1, day=1), high.replace(month=12, day=31)
-    days = calendar.monthrange(high.year, high.month)[1]
-    return low.replace(day=1), high.replace(day=days)
+    return Date(column.name, *rounded_days(low.date(), high.date()), missing=missing)
 
 
 def _draft_ordered(column: _Column) -> Attribute:
@@ -385,51 +395,19 @@ def _draft_ordered(column: _Column) -> Attribute:
 def draft_target(numbers: NDArray[np.float64], name: str) -> Numeric:
     """A number to predict, with bounds around all finite ones and a fine grid."""
     finite = numbers[np.isfinite(numbers)]
-    low, high = _rounded(*_bounds(finite)) if len(finite) else (0.0, 1.0)
+    low, high = rounded(*widened(finite)) if len(finite) else (0.0, 1.0)
     return Numeric(name, low, high, cells=TARGET_CELLS)
 
 
-def _without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers without the few that are far from all others."""
-    if len(numbers) < LARGE:
-        return numbers
-    low, high = np.quantile(numbers, (0.01, 0.99))
-    reach = 100 * (high - low)
-    if not 0 < reach < math.inf:
-        return numbers
-    return numbers[(numbers >= low - reach) & (numbers <= high + reach)]
-
-
-def _is_skewed(numbers: NDArray[np.float64]) -> bool:
-    """Whether an even grid would put half of the numbers into its first few cells."""
-    if len(numbers) < LARGE or numbers.min() < 0 or not np.median(numbers) > 0:
+def _is_nested(column: Any) -> bool:
+    """Whether a column of a DataFrame holds Python's lists or objects; Arrow has types for them."""
+    if getattr(column, "dtype", None) != np.dtype(object):
         return False
-    return bool(numbers.max() / np.median(numbers) > 50)
+    return any(isinstance(cell, list | tuple | dict | set | np.ndarray) for cell in column)
 
 
-def _bounds(numbers: NDArray[np.float64]) -> tuple[float, float]:
-    largest = sys.float_info.max / 4  # so that the bounds' difference is a number too
-    low, high = (float(x) for x in np.clip([numbers.min(), numbers.max()], -largest, largest))
-    size = max(abs(low), abs(high))
-    if high - low <= 1e-12 * max(size, 1e-290):  # too close to tell the cells of a grid apart
-        high = low + max(1.0, 1e-6 * size)
-    return low, high
-
-
-def _rounded(low: float, high: float) -> tuple[float, float]:
-    """Bounds that a person would write, a little wider: multiples of 1, 2 or 5 times a power of ten.
-
-    >>> _rounded(0.4292974411355971, 17.83)
-    (0.0, 18.0)
-    >>> _rounded(17, 88)
-    (10.0, 90.0)
-    """
-    tenth = Decimal((high - low) / 10)
-    power = Decimal(1).scaleb(tenth.adjusted())
-    step = next(n * power for n in (1, 2, 5, 10) if n * power >= tenth)
-    under = (Decimal(low) / step).to_integral_value(ROUND_FLOOR) * step
-    over = (Decimal(high) / step).to_integral_value(ROUND_CEILING) * step
-    return min(low, float(under)), max(high, float(over))
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from frith._jit import compiled
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
-from frith.domain.dates import DAY, is_moment, moments, parsed_moments
+from frith.domain.dates import DAY, is_moment, moments, parsed_moments, whole_seconds
 from frith.domain.domain import Domain
 from frith.domain.short_texts import NOT_FOUND, find_short
 from frith.errors import DataError
@@ -307,8 +307,8 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
     if t.is_decimal(kind):  # exact, where a float would make two persons' long numbers one
         return array.cast(pa.decimal256(kind.precision, kind.scale))
     if is_moment(kind):
-        whole = pa.date32() if t.is_date(kind) else pa.timestamp("s")
-        return array.cast(whole, safe=False).cast(pa.string()).cast(pa.binary())
+        whole = array.cast(pa.date32(), safe=False) if t.is_date(kind) else whole_seconds(array)
+        return whole.cast(pa.string()).cast(pa.binary())
     if t.is_string(kind) or t.is_binary(kind) or t.is_fixed_size_binary(kind):
         return _capped(array.cast(pa.binary()))
     if is_readable(kind):

@@ -50,7 +50,7 @@ def declared(attribute: Attribute) -> str:
 
 def _row(attribute: Attribute, kind: str, hints: Sequence[str]) -> str:
     outside, missing = ("not counted",) * 2 if kind == "label" else _treated(attribute)
-    notes = "; ".join([*hints, *_hints(attribute)])
+    notes = "; ".join([*hints, *hints_about(attribute)])
     cells = (attribute.name, kind, declared(attribute), outside, missing, notes)
     return "<tr>" + "".join(f'<td style="{_STYLE}">{escape(c)}</td>' for c in cells) + "</tr>"
 
@@ -64,7 +64,8 @@ def _treated(attribute: Attribute) -> tuple[str, str]:
     return missing if isinstance(attribute, Ordered) else "the nearest bound", missing
 
 
-def _hints(attribute: Attribute) -> Iterator[str]:
+def hints_about(attribute: Attribute) -> Iterator[str]:
+    """What to look at in any declared attribute, drafted or not."""
     if attribute.size == 1:
         yield "a single value: nothing can be learned from it"
     if isinstance(attribute, Categorical) and attribute.size > _MANY:

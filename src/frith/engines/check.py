@@ -63,6 +63,7 @@ def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
 def look_at_first(raw: Raw, domain: Domain, rows: int = FIRST_ROWS) -> Report:
     """The report of a table's first rows, which also counts some of those that follow."""
     report = empty_report(domain)
+    report.is_of_fit = True
     for columns, size in raw():
         kept = min(size, rows - report.rows)
         if kept:

@@ -1,69 +1,80 @@
-"""A domain drafted from the records of files: for a curator to review, never for release."""
+"""A domain drafted from records or files of them: for a curator to review, never for release."""
 
 from __future__ import annotations
 
 import codecs
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import tomli_w
 
-from frith.domain import Csv
+from frith.domain import Csv, Domain
 from frith.domain.domain import DELIMITERS
-from frith.domain.draft import Draft, draft_domain
+from frith.domain.draft import draft_table
+from frith.domain.drafted import Draft
 from frith.domain.encoding import is_readable
 from frith.engines.csv import Dialect, bare_name, open_bytes, read_csv
 from frith.engines.files import BROKEN, list_files
 from frith.engines.jsonl import read_json
-from frith.errors import DataError, SourceError
-
-REVIEW = (
-    "Drafted from the records: its values and bounds are exact facts about people.",
-    "Review every one, replace what is not public knowledge, then remove `learned = true`.",
-)
-
-PERSON = (
-    "A person protects all its records together and only `records` of them are counted: 1 as drafted. "
-    "With more, each gets more noise. Choose by what is known of the table, not by counting."
-)
+from frith.engines.urls import is_url
+from frith.errors import DataError, PrivacyLeakWarning, SourceError
 
 
-def draft_of_files(
-    path: str | Path, label: str, person: str | None = None, leave_out: Iterable[str] = ()
+def draft_domain(
+    table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
-    """A first draft, marked as learned from the records; the caller must show `REVIEW`.
+    """A first domain of a table, with what its curator must decide: `domain`, `left_out` and `hints`.
 
-    How CSV files are written is found here, and declared in the draft.
+    Text and booleans become categorical, numbers and dates have rounded bounds. Columns are left out,
+    with the reason, that look like identifiers or cannot be described. How CSV files are written is
+    found, and declared. The draft holds facts about the records, and is private until it was reviewed:
+    `print` it, or `save` it, review the file and load that. A notebook shows it as a table.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table or path
+        The records, or a Parquet, CSV, JSON lines or Feather file, folder or pattern.
+    label : str
+        The column to predict.
+    person : str or None, default=None
+        The column that names the protected person.
+    leave_out : iterable of str, default=()
+        Columns to leave out.
     """
-    table, csv = read_table(path)
-    draft = draft_domain(table, label, person, leave_out)
+    if not isinstance(table, str | Path):
+        return draft_table(table, label, person, leave_out)
+    if is_url(str(table)):
+        raise SourceError(
+            "a database cannot be drafted from; read records of it into a DataFrame and draft from that, "
+            "or write the domain"
+        )
+    records, csv = read_table(table)
+    draft = draft_table(records, label, person, leave_out)
     return replace(draft, domain=replace(draft.domain, csv=csv))
 
 
-def draft_text(draft: Draft) -> str:
-    """TOML that carries its own warning, what was left out and why, and what to decide."""
-    data = draft.domain.to_json()
-    attributes = data.pop("attributes")
-    lines = [
-        *REVIEW,
-        *([] if draft.domain.person is None else [PERSON]),
-        *(f"Left out: {name!r}, {why}." for name, why in draft.left_out.items()),
-    ]
-    parts = [_comments(lines), tomli_w.dumps(data, multiline_strings=False)]
-    for attribute in attributes:
-        hints = _comments(draft.hints.get(attribute["name"], ()))
-        fields = tomli_w.dumps(attribute, multiline_strings=False)
-        parts.append(f"[[attributes]]\n{hints}{fields}")
-    return "\n".join(parts)
+def learn_domain(
+    table: Any, label: str, *, person: str | None = None, leave_out: Iterable[str] = ()
+) -> Domain:
+    """Draft a domain from the records themselves, with a `PrivacyLeakWarning`.
 
-
-def _comments(lines: Iterable[str]) -> str:
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines)
+    A draft is for the curator to review: its values and bounds are exact facts about people.
+    Clear `learned` once every value is public knowledge. Columns named in `leave_out` are not in
+    it, nor are columns that look like identifiers.
+    """
+    warnings.warn(
+        "the domain is learned from the records: its values and bounds are not private; "
+        "review it and declare it instead",
+        PrivacyLeakWarning,
+        stacklevel=2,
+    )
+    return draft_domain(table, label, person, leave_out).domain
 
 
 def read_table(path: str | Path) -> tuple[pa.Table, Csv | None]:

@@ -184,10 +184,19 @@ def _types(file: str, kind: str, domain: Domain, dialect: Dialect) -> dict[str, 
     for name in required_columns(domain):
         places = schema.get_all_field_indices(name)  # by bytes: other names may be no text
         if not places:
-            hint = csv.header_hint(schema.names) if kind == "csv" else ""
+            spelled = _spelled_otherwise(name, schema)
+            hint = spelled or (csv.header_hint(schema.names) if kind == "csv" else "")
             raise DataError(f"{file} has no column {name!r}, which the domain declares{hint}")
         found[name] = schema.field(places[0]).type
     return found
+
+
+def _spelled_otherwise(name: str, schema: pa.Schema) -> str:
+    """Names are tried, not listed: the first line of a file without a header is a record."""
+    for other in (name.strip(), name.lower(), name.upper(), name.capitalize(), name.title()):
+        if schema.get_all_field_indices(other):
+            return f"; it has {other!r}, and capitals and spaces count"
+    return ""
 
 
 def _check_readable(files: Sequence[Mapping[str, pa.DataType]]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from frith.forest.svg import Svg
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forest(VotingTrees):
     """What was learned: trees, released values, a vote, and the guarantee that covers all of it.
 

@@ -220,7 +220,7 @@ class RuleClassifier:
         return f"<RuleClassifier: {len(self.rules):,} rules>"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Judge(VotingTrees):
     """A forest that knows only some of its nodes, and falls back on what the whole one knew."""
 

@@ -211,11 +211,16 @@ class VotingTrees:
         """What the forest is, what it promises and where its budget went, in words."""
         trees, domain = self.trees, self.domain
         lines = [
-            f"{trees.n_trees} tree{'s' if trees.n_trees != 1 else ''}, depth {self.max_depth}, "
-            f"{len(trees.leaves):,} leaves; {self._label_words()}; "
+            f"{_many(trees.n_trees, 'tree')}, depth {self.max_depth}, "
+            f"{_many(len(trees.leaves), 'leaf', 'leaves')}; {self._label_words()}; "
             f"{len(trees.asked)} of {len(domain.attributes)} attributes used",
             str(self.guarantee),
         ]
+        if not len(trees.asked):
+            lines.append(
+                "no tree asks for any attribute, so all records are predicted alike: records times "
+                "epsilon were too few to tell more"
+            )
         noise = float(np.sqrt(np.median(self.variance[trees.leaves])))
         if self.kind is ValueKind.SCORES:
             moved = "add up to the number" if domain.has_target else "move the odds of labels"
@@ -225,7 +230,7 @@ class VotingTrees:
             lines.append(f"noise on each leaf {what}: standard deviation {noise:.4g}")
             lines += self._rebuild_words(noise) if self.kind is ValueKind.COUNTS else []
         if self.measured:
-            lines.append(f"beside it {len(self.measured.trees.leaves)} rules were counted")
+            lines.append(f"rules counted beside it: {len(self.measured.trees.leaves)}")
         lines += [f"asked: {question}" for question in self.guarantee.asked]
         return "\n".join(lines)
 
@@ -249,7 +254,8 @@ class VotingTrees:
 
     def __repr__(self) -> str:
         kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "no guarantee"
-        return f"<Forest: {self.trees.n_trees} trees, {len(self.trees.leaves):,} leaves, {kind}>"
+        trees, leaves = self.trees.n_trees, len(self.trees.leaves)
+        return f"<Forest: {_many(trees, 'tree')}, {_many(leaves, 'leaf', 'leaves')}, {kind}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, VotingTrees):
@@ -367,3 +373,7 @@ def _decide(weights, fallback, out):  # type: ignore[no-untyped-def]
             if weights[i, label] > largest:
                 best, largest = label, weights[i, label]
         out[i] = best
+
+
+def _many(count: int, one: str, several: str = "") -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"

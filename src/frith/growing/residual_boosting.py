@@ -41,6 +41,8 @@ LIMIT_STEPS = 120
 MANY = 10_000
 """The signal from which on finer cuts pay."""
 _ROOM_FOR_STEPS = 75  # signal, from which on a step beats a mean on nearly every table
+_ROOM_FOR_TWO = 20  # signal, from which on a second mean around the first loses less than one alone
+_FIRST_OF_TWO = Fraction(2, 5)
 _FOR_INTERVAL, _FOR_START = 15, 25  # of the signal
 _LEAST_SHARE = 0.02
 _CELLS = Fraction(1, 2)
@@ -67,18 +69,26 @@ class Plan:
 
     interval: Fraction = Fraction(0)
     start: Fraction = Fraction(1)
+    second: Fraction = Fraction(0)
     steps: int = 0
 
     @classmethod
     def of(cls, signal: float) -> Plan:
-        """A mean alone where the budget is tiny; else an interval, a mean, and as many steps as pay."""
-        if signal < _ROOM_FOR_STEPS:
+        """Means alone where the budget is tiny; else an interval, a mean, and as many steps as pay."""
+        if signal < _ROOM_FOR_TWO:
             return cls()
+        if signal < _ROOM_FOR_STEPS:
+            return cls(start=_FIRST_OF_TWO, second=1 - _FIRST_OF_TWO)
         interval = _thousandths(max(_LEAST_SHARE, _FOR_INTERVAL / signal))
         start = _thousandths(max(_LEAST_SHARE, _FOR_START / signal))
         if math.isinf(signal):
-            return cls(interval, start, LIMIT_STEPS)
-        return cls(interval, start, max(1, min(MAX_STEPS, round(0.12 * math.sqrt(signal)))))
+            return cls(interval, start, steps=LIMIT_STEPS)
+        steps = max(1, min(MAX_STEPS, round(0.12 * math.sqrt(signal))))
+        return cls(interval, start, steps=steps)
+
+
+def _clipped(mean: float) -> float:
+    return min(1.0, max(-1.0, mean))
 
 
 def _thousandths(share: float) -> Fraction:
@@ -110,9 +120,9 @@ class ResidualBoosting:
     signal: float
     parts: list[Part] = field(default_factory=list)
 
-    def learn(self) -> list[Part]:
+    def learn(self, plan: Plan) -> list[Part]:
         """Trees whose leaves add up to a prediction in the target's own unit."""
-        plan, whole = Plan.of(self.signal), self.curator.remaining_share
+        whole = self.curator.remaining_share
         center, half = self._choose_interval(plan.interval * whole)
         inside, sd = self._start(center, half, plan.start * whole)
         if plan.steps and inside < _LEAST_INSIDE:  # noise chose an interval where few targets are
@@ -120,6 +130,8 @@ class ResidualBoosting:
             left = self.curator.remaining_share
             has_room = self.signal * float(left - plan.start * whole) >= _LEAST_ROOM
             _, sd = self._start(0, HALF, plan.start * whole if has_room else left)
+        if plan.second:
+            self._move_start(plan.second * whole)
         if self.curator.remaining_share and plan.steps:
             self._boost(plan.steps, sd)
         return self.parts
@@ -139,12 +151,9 @@ class ResidualBoosting:
         root = single_leaf()
         self.column = ScoreColumn(root, np.array([center], dtype=np.int32))
         self.curator.derive(self.column)
-        question = ResidualCells(root, self.column, self.layout.domain, half)
-        sums = self.curator.noisy_counts(question, share, "mean of the target")
-        g, rest = sums.values[0] / UNIT / self.n_records
-        noise = sums.variance / (UNIT * self.n_records) ** 2
+        g, rest, noise = self._means(half, share)
         kept = _MEAN_SPREAD / (_MEAN_SPREAD + noise)  # noise pulls the mean to the center
-        mean = kept * float(np.clip(g, -1, 1))
+        mean = kept * _clipped(g)
         start = round(half * mean)
         self._push(root, np.array([start], dtype=np.int32))
         unit = self._unit
@@ -152,9 +161,26 @@ class ResidualBoosting:
         variance = noise * (kept * half * unit) ** 2
         self.parts.append(Part(root, np.array([[value]]), np.array([variance])))
         spread = _OF_MAD * float(np.clip(1 - rest, 0.02, 1))
-        return float(rest), half * max(
-            0.1, math.sqrt(max(spread**2 - mean**2, (0.32 * spread) ** 2))
-        )
+        return rest, half * max(0.1, math.sqrt(max(spread**2 - mean**2, (0.32 * spread) ** 2)))
+
+    def _move_start(self, share: Fraction) -> None:
+        """Move the mean by that of residuals from it, clipped at half as much, which halves the noise.
+
+        Both are weighed by their noise.
+        """
+        (first,), width = self.parts, HALF // 2
+        g, _, noise = self._means(width, share)
+        before, noise = float(first.variance[0]), noise * (width * self._unit) ** 2
+        kept = before / (before + noise)
+        moved = first.scores + self._unit * round(kept * width * _clipped(g))
+        self.parts = [Part(first.tree, moved, np.array([kept * noise]))]
+
+    def _means(self, width: int, share: Fraction) -> tuple[float, float, float]:
+        """Release the means of g and of 1 - |g| over all records; and the noise's variance on each."""
+        question = ResidualCells(single_leaf(), self.column, self.layout.domain, width)
+        sums = self.curator.noisy_counts(question, share, "mean of the target")
+        g, rest = sums.values[0] / UNIT / self.n_records
+        return float(g), float(rest), sums.variance / (UNIT * self.n_records) ** 2
 
     def _boost(self, steps: int, sd: float) -> None:
         left, floor = self.curator.remaining_share, sd / 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from frith.curator import Curator, CuratorLike
 from frith.domain import Attribute, Domain
 from frith.domain.draft import draft_attributes
+from frith.domain.drafted import Draft
 from frith.domain.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
 from frith.engines.check import look_at_first
@@ -56,6 +58,10 @@ class PrivateForest(BaseEstimator, ABC):
     @abstractmethod
     def learn(self, curator: CuratorLike) -> Forest:
         """The paper's algorithm: ask the curator, return a forest of what it released."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What is predicted for each record. Costs no budget."""
 
     @abstractmethod
     def _check_task(self, domain: Domain) -> None:
@@ -245,9 +251,14 @@ class PrivateForest(BaseEstimator, ABC):
             return self.domain
         if isinstance(self.domain, str | Path):
             return Domain.load(self.domain)
+        if isinstance(self.domain, Draft):
+            raise TypeError(
+                "a draft is to be reviewed first: draft.save('domain.toml'), review that file, then pass "
+                "its name; draft.domain trains as it is, and the guarantee does not cover its values"
+            )
         raise TypeError(
-            f"domain is a Domain or the name of its file, not {self.domain!r}; write epsilon=... for the "
-            "budget"
+            f"domain is a Domain or the name of its file, not {reprlib.repr(self.domain)}; write "
+            "epsilon=... for the budget"
         )
 
     def _check_columns(self, X: Any, y: Any, domain: Domain, reset: bool) -> Any:
@@ -279,12 +290,14 @@ class PrivateForest(BaseEstimator, ABC):
         if not (_is_table(X) and _has_text_names(X)):
             cells = X.to_numpy() if _is_table(X) else X
             X = pd.DataFrame(cells, columns=[f"x{j}" for j in range(X.shape[1])])
+        named = getattr(y, "name", None)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         if pd.isna(y).any():
             raise ValueError("Input y contains NaN; drop those records, or declare a domain")
         names = _names(X)
-        name = next(n for n in ("class", "label", "_label") if n not in names)
+        wanted = [named] if isinstance(named, str) and named else []
+        name = next(n for n in (*wanted, "class", "label", "_label") if n not in names)
         label = self._draft_label(name, y, classes)
         warnings.warn(
             "no domain was given, so it is learned from the data: values, bounds and labels are "
@@ -297,6 +310,11 @@ class PrivateForest(BaseEstimator, ABC):
 
     def _table_to_predict(self, X: Any) -> Any:
         """A table whose columns the forest can find by name."""
+        if isinstance(X, str | Path | Engine):
+            raise TypeError(
+                "records to predict are a DataFrame, an Arrow table or an array; read the file first, or "
+                "save the forest and run `frith predict FOREST FILE`"
+            )
         if _is_table(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             if hasattr(self, "feature_names_in_"):

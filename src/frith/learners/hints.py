@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 
-from frith.learners.classifier import PrivateForestClassifier
+from frith.learners.base import PrivateForest
 from frith.learners.id3 import ID3Classifier
 from frith.learners.info_gain import InfoGainForestClassifier
 from frith.learners.random_decision import RandomDecisionForestClassifier
@@ -35,7 +35,7 @@ HINTS = {
     "size_share": "The share of the budget for a noisy number of records, if none is declared.",
     "split_share": "The share of the budget for choosing splits; the leaves get the rest.",
 }
-OWN: dict[type[PrivateForestClassifier], dict[str, str]] = {
+OWN: dict[type[PrivateForest], dict[str, str]] = {
     RandomDecisionForestClassifier: {
         "max_depth": "The most splits on a path; the paper's rule if empty."
     },
@@ -49,7 +49,7 @@ OWN: dict[type[PrivateForestClassifier], dict[str, str]] = {
 """Where a learner's parameter differs from what others mean by its name."""
 
 
-def parameter_hints(learner: type[PrivateForestClassifier]) -> dict[str, str]:
+def parameter_hints(learner: type[PrivateForest]) -> dict[str, str]:
     """A sentence for each parameter of `learner`, in the order of its signature."""
     hints = HINTS | OWN.get(learner, {})
     return {name: hints[name] for name in signature(learner).parameters}

@@ -38,7 +38,9 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         0 gives a pure guarantee with discrete Laplace noise. Above 0 the noise is discrete
         Gaussian, and costs add up under zCDP.
     n_trees : int or None, default=None
-        The number of trees. None chooses 1 to 8, more where records and budget are plenty.
+        The number of trees. None chooses 1 to 8, more where records and budget are plenty. Each
+        tree gets its part of the budget, so one is often the most accurate: docs/results/papers.md
+        has one against several.
     max_depth : int or None, default=None
         The most splits on a path. None chooses as many as keep leaves larger than their noise.
     max_features : float, default=1.0

@@ -7,23 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
-from frith.domain import Categorical, Domain, Numeric
-from frith.domain.draft import draft_target
+from frith.domain import Domain
 from frith.engines import Engine
 from frith.engines.part import Part
-from frith.errors import DomainError
 from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
-from frith.growing.residual_boosting import MANY, ResidualBoosting
+from frith.growing.residual_boosting import MANY, Plan, ResidualBoosting
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
-from frith.learners.base import PrivateForest
 from frith.learners.calibration import interval_radius
+from frith.learners.numbers import PrivateForestRegressor
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
@@ -31,7 +27,7 @@ from frith.privacy.exact import exact
 _GAUSSIAN_GAIN = 1.7  # how much more signal a delta must buy before its guarantee is taken
 
 
-class ForestRegressor(RegressorMixin, PrivateForest):
+class ForestRegressor(PrivateForestRegressor):
     """Predicts a number: give it a domain whose label has bounds, and a budget.
 
     Sign-step boosting on clipped residuals. An interval of the declared range is chosen privately, so
@@ -41,7 +37,8 @@ class ForestRegressor(RegressorMixin, PrivateForest):
     Then two sums in each of its cells are released, and give every cell a value that weighs signal
     against noise (`growing.residual_boosting`). How many steps there are follows from the number of
     records and the budget: where they carry no step, the prediction is a private mean, shrunk as
-    its noise demands. The loss is the squared one: predictions are means.
+    its noise demands, or two of which the second is closer. The loss is the squared one: predictions
+    are means.
 
     Parameters
     ----------
@@ -112,8 +109,7 @@ class ForestRegressor(RegressorMixin, PrivateForest):
     Values of nodes are scores: what a tree adds to the prediction, in the target's own unit; the
     first tree has the mean. Predictions are clipped to the declared bounds.
 
-    There are no quantile forests, rules, pictures of trees or private scores of such
-    forests, and the server does not train them.
+    There are no quantile forests, rules, pictures of trees or private scores of such forests.
 
     Examples
     --------
@@ -156,12 +152,8 @@ class ForestRegressor(RegressorMixin, PrivateForest):
             n = max(1, round(n * (1 - share("held_out", self.held_out))))
         signal = signal_of(n, curator.budget, curator.records_per_unit)
         layout = Layout(curator.domain, _cuts(curator.domain, signal))
-        return forest_of_parts(curator, ResidualBoosting(curator, layout, n, signal).learn())
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The number predicted for each record, within the declared bounds. Costs no budget."""
-        check_is_fitted(self)
-        return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
+        parts = ResidualBoosting(curator, layout, n, signal).learn(Plan.of(signal))
+        return forest_of_parts(curator, parts)
 
     def predict_interval(self, X: Any, coverage: Any = None) -> NDArray[np.float64]:
         """The ends of an interval for each record: as many rows, and two columns. Costs no budget.
@@ -188,31 +180,6 @@ class ForestRegressor(RegressorMixin, PrivateForest):
         target, middle = self.forest_.domain.target, self.predict(X)[:, None]
         ends = middle + self.interval_radius_ * np.array([-1.0, 1.0])
         return np.clip(ends, target.low, target.high)
-
-    def explain(self, X: Any) -> pd.DataFrame:
-        """What each attribute adds to each record's prediction; see `Forest.explain`.
-
-        A row adds up to the prediction before it is clipped to the declared bounds. Costs no budget,
-        and is exact about X: a private X is not covered by the guarantee.
-        """
-        check_is_fitted(self)
-        return self.forest_.explain(self._table_to_predict(X))
-
-    # -- targets -------------------------------------------------------------------------------
-
-    def _check_task(self, domain: Domain) -> None:
-        if isinstance(domain.label, Categorical):
-            raise DomainError(
-                f"{type(self).__name__} predicts a number between public bounds, and the label "
-                f"{domain.label.name!r} has {domain.label.size} declared values; use "
-                "ForestClassifier, or declare the label's low and high"
-            )
-
-    def _draft_label(self, name: str, y: NDArray[Any], classes: Any) -> Numeric:
-        numbers = y.astype(np.float64)
-        if not np.isfinite(numbers).all():
-            raise ValueError("Input y contains infinity; drop those records, or declare a domain")
-        return draft_target(numbers, name)
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         """Serve a request with a delta by a pure guarantee where Gaussian noise buys too little.

@@ -54,7 +54,9 @@ def together(neighbors: str) -> str | None:
             max(total.epsilon, total.largest_epsilon),
             max(total.delta, total.largest_delta),
         )
+        others = sum(each.fits for each in _sums.values()) - total.fits
+        beside = f"; {others} more protect another unit, and do not add" if others else ""
         return (
-            f"{amounts} (fits of the same people's records add; `with frith.budget(epsilon=...)` sets "
-            "a limit, and counts those of workers too)"
+            f"{amounts}{beside} (fits of the same people's records add; `with "
+            "frith.budget(epsilon=...)` sets a limit, and counts those of workers too)"
         )

@@ -1,6 +1,6 @@
 """The mechanisms: each a claim with its proof, its law in closed form, and its noise scale.
 
-Nothing here draws noise; `sources` does, from OpenDP. So most tests need no sampling: they compare
+Nothing here draws noise; `sources` does. So most tests need no sampling: they compare
 laws. Scales are floats because OpenDP takes floats and samples *exactly* at the float it is given;
 each is rounded up, compared as a fraction, so that a share is never exceeded.
 """
@@ -29,7 +29,7 @@ class DiscreteLaplace:
              exp(sensitivity / scale) by the triangle inequality, and scale, as a fraction, is at
              least sensitivity / epsilon.
 
-    Assumes  exact sampling at a float scale, which OpenDP's discrete Laplace sampler gives. Sums
+    Assumes  exact sampling at a float scale, which `laplace_draws` and OpenDP's sampler give. Sums
              saturate at the ends of 64 bits, which is a function of the release alone.
 
     Checked  tests/privacy/test_mechanisms.py: the ratio in closed form, the samples against the law.
@@ -63,7 +63,7 @@ class DiscreteGaussian:
              squared length s between the centers cost s / (2 scale^2), and scale^2, as a fraction,
              is at least sensitivity_squared / (2 rho).
 
-    Assumes  exact sampling at a float scale, which OpenDP's discrete Gaussian sampler gives.
+    Assumes  exact sampling at a float scale, which `gaussian_draws` and OpenDP's sampler give.
 
     Checked  tests/privacy/test_mechanisms.py: Renyi divergences from the law, the samples against it.
     """

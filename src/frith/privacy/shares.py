@@ -39,7 +39,7 @@ class LaplaceShare:
              to q^|k|: discrete Laplace noise of that scale, whose claim is DiscreteLaplace's. What
              the other parties add is independent of it, hence post-processing.
 
-    Assumes  exact sampling, which `frith.privacy.polya` gives, and OpenDP for a single share.
+    Assumes  exact sampling, which `polya` gives, and `laplace_draws` for a single share.
 
     Checked  tests/privacy/test_shares.py: the law by convolution, samples against it, and that one
              share fewer is rejected.
@@ -64,7 +64,7 @@ class LaplaceShare:
         return float(2 * q / np.expm1(-1 / self.scale) ** 2) / self.honest
 
     def check(self) -> None:
-        """Raise where drawing would take too long; all of the noise at once is drawn by OpenDP."""
+        """Raise where drawing would take too long; all of the noise at once is no share."""
         if self.honest > 1 and self.scale > MOST_SCALE:
             raise ValueError(
                 f"noise of scale {self.scale:.3g} is too wide to be drawn in exact shares; ask with "
@@ -92,7 +92,7 @@ class GaussianShare:
              exp(-4 pi^2) < 1e-17, so tau <= 1e-16 (h - 1). With s^2, as a fraction, at least
              sensitivity_squared / (2 h (rho - cells tau / 4)), e^2 / 2 is at most rho.
 
-    Assumes  exact sampling at a float scale, which OpenDP's discrete Gaussian sampler gives.
+    Assumes  exact sampling at a float scale, which `gaussian_draws` gives.
 
     Checked  tests/privacy/test_shares.py: Renyi divergences of the convolved law, samples against it.
     """

@@ -1,12 +1,13 @@
-"""What stands behind the curator's noise: OpenDP, or nothing in the exact limit.
+"""What stands behind the curator's noise: exact draws in bulk, OpenDP, or nothing in the exact limit.
 
 A journal repeats the answers of a run that died. One more source, frozen releases, lives with the
-audits. None of them can be seeded: OpenDP draws from the operating system's entropy.
+audits. None of them can be seeded: all draw from the operating system's entropy.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.privacy import gaussian_draws, laplace_draws
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
 from frith.privacy.polya import draw_shares
@@ -22,6 +24,8 @@ from frith.privacy.shares import GaussianShare, LaplaceShare
 
 Noise = DiscreteLaplace | DiscreteGaussian | LaplaceShare | GaussianShare
 _SLICE = 4_096  # integers drawn per OpenDP call; it releases the GIL, so slices run on all threads
+_ENDS = np.iinfo(np.int64)
+_BULK = 1 << 16  # integers drawn by our own loops at a time
 
 
 class Selection(Protocol):
@@ -73,7 +77,7 @@ class NoiseSource(ABC):
 
 
 class OpenDPSource(NoiseSource):
-    """Exact samplers with the operating system's entropy."""
+    """OpenDP's exact samplers: the reference, and what every choice is made with."""
 
     states = None
 
@@ -117,6 +121,26 @@ class OpenDPSource(NoiseSource):
         coin = _choice_measurement(True, choice.scale)
         labels = [int(coin(row)) for row in counts[choice.rows_of(place)].tolist()]
         return place, np.array(labels, dtype=np.int64)
+
+
+class BulkSource(OpenDPSource):
+    """OpenDP's choices, and noise by our own draws of the same laws, some forty times as fast."""
+
+    def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
+        is_laplace = isinstance(noise, DiscreteLaplace | LaplaceShare)
+        draws = laplace_draws if is_laplace else gaussian_draws
+        is_share = isinstance(noise, LaplaceShare) and noise.honest > 1
+        if is_share or not draws.fits(noise.scale):
+            return super().perturb(sums, noise, threads)
+        counts = [min(_BULK, sums.size - i) for i in range(0, sums.size, _BULK)]
+        parts = _mapped(lambda n: draws.draw(noise.scale, n), counts, threads)
+        drawn = np.concatenate([np.empty(0, dtype=np.int64), *parts]).reshape(sums.shape)
+        return _add_saturated(np.asarray(sums, dtype=np.int64), drawn)
+
+
+def default_source() -> NoiseSource:
+    """What a curator draws with; `FRITH_NOISE=opendp` leaves all of it to OpenDP."""
+    return OpenDPSource() if os.environ.get("FRITH_NOISE") == "opendp" else BulkSource()
 
 
 class ExactSource(NoiseSource):
@@ -231,33 +255,47 @@ def _check_journal(fits: bool) -> None:
         raise RuntimeError("the journal is not of this job")
 
 
-def _mapped(measurement: Any, slices: list[NDArray[np.int64]], threads: int) -> list[Any]:
-    if len(slices) < 2:  # a thread takes longer to start than a few numbers to draw
-        return [measurement(part) for part in slices]
+def _add_saturated(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum, or the end of 64 bits that it is beyond."""
+    with np.errstate(over="ignore"):
+        total = a + b
+    wrapped = ((a ^ total) & (b ^ total)) < 0
+    return np.where(wrapped, np.where(a < 0, _ENDS.min, _ENDS.max), total)
+
+
+def _mapped(draw: Callable[[Any], Any], parts: Sequence[Any], threads: int) -> list[Any]:
+    if len(parts) < 2:  # a thread takes longer to start than a few numbers to draw
+        return [draw(part) for part in parts]
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-        return list(pool.map(measurement, slices))
+        return list(pool.map(draw, parts))
 
 
 @functools.lru_cache(maxsize=64)
 def _noise_measurement(is_laplace: bool, scale: float) -> Any:
-    import opendp.prelude as dp
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    numbers = _numbers()
     if is_laplace:
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+        return make_laplace(numbers, l1_distance(T="i64"), scale=scale)
+    return make_gaussian(numbers, l2_distance(T="f64"), scale=scale)
 
 
 @functools.lru_cache(maxsize=64)
 def _choice_measurement(gumbel: bool, scale: float) -> Any:
-    import opendp.prelude as dp
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.metrics import linf_distance
 
-    dp.enable_features("contrib")
-    measure = dp.zero_concentrated_divergence() if gumbel else dp.max_divergence()
-    return dp.m.make_noisy_max(
-        dp.vector_domain(dp.atom_domain(T="i64")),
-        dp.linf_distance(T="i64", monotonic=True),
-        measure,
-        scale=scale,
-    )
+    measure = zero_concentrated_divergence() if gumbel else max_divergence()
+    distance = linf_distance(T="i64", monotonic=True)
+    return make_noisy_max(_numbers(), distance, measure, scale=scale)
+
+
+def _numbers() -> Any:
+    """OpenDP's domain of whole numbers. Its modules one by one: all of them take a second to import."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))

@@ -52,6 +52,16 @@ class Context:
         return Book(session.connection(), self.clock, self.new_secret)
 
 
+def open_context(settings: Settings, *, make: bool = True) -> Context:
+    """Open the server's database; with `make`, create it or migrate it first."""
+    database = Database(settings.database)
+    if make:
+        database.upgrade()
+    else:
+        database.check()
+    return Context(database, settings)
+
+
 def stamp(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
 

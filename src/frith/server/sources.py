@@ -65,7 +65,8 @@ def connection_of(settings: Settings, source: Source) -> Connection:
     if found is None:
         names = ", ".join(settings.connections) or "none"
         raise SourceError(
-            f"there is no connection {source.connection!r}; the operator declared {names}"
+            f"there is no connection {source.connection!r}; the operator declared {names}, and declares "
+            "more in the settings: [connections.NAME]"
         )
     return found
 

@@ -21,7 +21,7 @@ from frith.kernels import Question, RecordCount, View, base_of
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import DiscreteLaplace
-from frith.privacy.sources import ExactSource, NoiseSource, OpenDPSource
+from frith.privacy.sources import ExactSource, NoiseSource, default_source
 
 AS_PUBLISHED = "as published: the paper's own form, which does not keep its claim"
 _FIXED_POINT = 2**30
@@ -57,7 +57,7 @@ class PublishedCurator:
     ):
         self.domain, self.budget, self.is_exact = engine.domain, budget, budget.is_exact
         self._engine = engine
-        self._source = source or (ExactSource() if budget.is_exact else OpenDPSource())
+        self._source = source or (ExactSource() if budget.is_exact else default_source())
         self._progress = progress or (lambda purpose: None)
         self._sound = Curator(engine, budget, progress=progress, source=self._source)
         self.records_per_unit = self._sound.records_per_unit

@@ -48,8 +48,7 @@ def get_rules(
     forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> dict[str, Any]:
     """The forest's clearest rules, with their noise: those that were counted, if any were."""
-    found = _find(forest, caller).forest()
-    return (found.measured or found).rules()[:top].to_json()
+    return _find(forest, caller).rules()[:top].to_json()
 
 
 @router.get("/forests/{forest}/importances", dependencies=HEAVY)
@@ -92,12 +91,8 @@ def get_onnx(forest: str, caller: Called) -> Response:
 
 @router.post("/forests/{forest}/predictions", dependencies=HEAVY)
 def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.PredictionResponse:
-    """Predict labels and probabilities for your own records. Free."""
-    loaded = _find(forest, caller).forest()
-    labels, probabilities = forests.predict(loaded, asked.records)
-    return d.PredictionResponse(
-        labels=labels, classes=list(loaded.domain.label_values), probabilities=probabilities
-    )
+    """Predict labels and probabilities, or numbers, for your own records. Free."""
+    return forests.predict(_find(forest, caller).forest(), asked.records)
 
 
 @router.post("/forests/{forest}/quotes")

@@ -37,8 +37,8 @@ Key = Annotated[
 def list_learners(caller: Called) -> list[d.LearnerInfo]:
     """The learners and the parameters that a request may set."""
     return [
-        d.LearnerInfo(name=name, summary=summary(name), parameters=parameters_of(name))
-        for name in BY_NAME
+        d.LearnerInfo(name=name, summary=summary(kind), parameters=parameters_of(kind))
+        for name, kind in BY_NAME.items()
     ]
 
 

@@ -73,9 +73,11 @@ def register(
         created=context.now(),
         types=json.dumps(dict(types)),
     )
+    view = View(table, domain, policy)
+    view.check_learners()
     session.add(table)
     session.flush()
-    open_accounts(context, session, View(table, domain, policy))
+    open_accounts(context, session, view)
     bind(context, session, policy_terms(table))
     return table
 
@@ -112,11 +114,6 @@ def check_source(
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
-    if domain.has_target:
-        raise invalid(
-            f"the label {domain.label.name!r} is a number, and this server trains classifiers only; "
-            "declare the label's values, or train ForestRegressor where the table is"
-        )
     try:
         engine = open_source(context.settings, source.to_text(), domain)
     except FrithError as error:
@@ -147,9 +144,10 @@ def update_policy(context: Context, session: Session, name: str, policy: Policy)
     if (policy.budget.delta, policy.renewal_days) != (old.budget.delta, old.renewal_days):
         raise conflict("delta and renewal are fixed when a table is registered")
     policy = replace(policy, renewal_start=old.renewal_start)
+    view = View(table, domain_of(table), policy)
+    view.check_learners()
     table.policy = json.dumps(policy.to_json())
     bind(context, session, policy_terms(table))
-    view = View(table, domain_of(table), policy)
     caps = {g.member: g.epsilon for g in list_grants(session, name)}
     set_budgets(context, session, view, caps, list_disjoint(session, name))
 

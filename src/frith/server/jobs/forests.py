@@ -11,19 +11,21 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import Quote
+from frith.client.documents import PredictionResponse, Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.errors import FrithError
 from frith.forest import Forest
 from frith.forest.effects import Effects
-from frith.forest.kinds import ValueKind
+from frith.forest.kinds import ValueKind, refuse_number
 from frith.forest.origin import Origin
+from frith.forest.rules import RuleList
 from frith.forest.scores import NO_SCORES
-from frith.learners import BY_NAME
+from frith.learners import PrivateForest, learners_for
 from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.server.budget import accounts
-from frith.server.budget.tables import see
+from frith.server.budget.tables import domain_of, get_table, see
 from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.jobs import history, queue, sizes
@@ -51,6 +53,7 @@ class Released:
     context: Context
     job: Job
     asked: JobRequest
+    kind: type[PrivateForest]
     receipt: Receipt | None
 
     @property
@@ -81,8 +84,8 @@ class Released:
     @property
     def origin(self) -> Origin:
         """Where the forest comes from."""
-        learner, parameters = BY_NAME[self.learner].__name__, self.asked.details["parameters"]
-        return replace(Origin.of(learner, parameters, self.receipt), date=self.job.created[:10])
+        made = Origin.of(self.kind.__name__, self.asked.details["parameters"], self.receipt)
+        return replace(made, date=self.job.created[:10])
 
     def effects(self) -> Effects:
         """What its scores add up to; a forest of counts has none."""
@@ -91,9 +94,23 @@ class Released:
             raise Problem(ProblemCode.NOT_FOUND, NO_SCORES)
         return forest.effects()
 
+    def rules(self) -> RuleList:
+        """Its rules: those that were counted, if any were."""
+        forest = self._of_labels("rules")
+        return (forest.measured or forest).rules()
+
+    def _of_labels(self, what: str) -> Forest:
+        """The forest, for what is made of labels."""
+        forest = self.forest()
+        try:
+            refuse_number(forest.domain, what)
+        except FrithError as error:
+            raise Problem(ProblemCode.NOT_FOUND, str(error)) from None
+        return forest
+
     def draw(self, tree: int | None) -> str:
         """One tree, or the whole forest, as SVG."""
-        forest = self.forest()
+        forest = self._of_labels("pictures of trees")
         if tree is not None and tree >= forest.trees.n_trees:
             raise Problem(
                 ProblemCode.NOT_FOUND,
@@ -120,7 +137,8 @@ def find_forest(context: Context, session: Session, forest: str, member: Member)
         raise not_found("forest")
     history.require_done(context, job)
     asked = sizes.origin(session, JobRequest.read(job.body))
-    return Released(context, job, asked, history.own_receipt(context, session, job))
+    kind = learners_for(domain_of(get_table(session, job.table)))[asked.details["learner"]]
+    return Released(context, job, asked, kind, history.own_receipt(context, session, job))
 
 
 def list_forests(
@@ -212,6 +230,11 @@ def ask_about(
     The grant must still include the forest's attributes.
     """
     view.check_reach(found.asked.details["columns"])
+    if view.domain.has_target:
+        raise invalid(
+            "scores, updates and counts of rules are not offered for a forest that predicts a number; "
+            "read its effects, or predict with it"
+        )
     if about.kind == JobKind.UPDATE:
         return _ask_to_update(session, found, view, budget, about.batch)
     if about.kind == JobKind.RULES:
@@ -251,8 +274,8 @@ def _batches_in(session: Session, job: Job) -> set[str]:
     return found
 
 
-def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], list[list[float]]]:
-    """Labels and probabilities for an analyst's own records, in the domain's order of labels."""
+def predict(forest: Forest, records: list[dict[str, Any]]) -> PredictionResponse:
+    """What is predicted for an analyst's own records."""
     names = forest.domain.names
     for record in records:
         unknown = [name for name in record if name not in names]
@@ -260,6 +283,10 @@ def predict(forest: Forest, records: list[dict[str, Any]]) -> tuple[list[Any], l
             raise invalid(f"the forest has no attribute {unknown[0]!r}")
     table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
     codes = forest.encode(table, threads=1)
-    labels = [forest.domain.label_values[k] for k in forest.labels_of_codes(codes, threads=1)]
-    probabilities = np.round(forest.proba_of_codes(codes, threads=1), 6)
-    return labels, probabilities.tolist()
+    if forest.domain.has_target:
+        numbers = forest.numbers_of_codes(codes, threads=1).tolist()
+        return PredictionResponse(labels=numbers, classes=[], probabilities=[])
+    values = forest.domain.label_values
+    labels = [values[k] for k in forest.labels_of_codes(codes, threads=1)]
+    probabilities = np.round(forest.proba_of_codes(codes, threads=1), 6).tolist()
+    return PredictionResponse(labels=labels, classes=list(values), probabilities=probabilities)

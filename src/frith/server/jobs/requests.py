@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frith.domain import Domain
-from frith.learners import BY_NAME, PrivateForestClassifier
+from frith.learners import PrivateForest, learners_for
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
 from frith.server.problems import invalid
@@ -79,43 +79,44 @@ def ask_to_train(
     kind: str, learner: str, budget: Budget, parameters: dict[str, Any], domain: Domain
 ) -> JobRequest:
     """A request for a forest, or a dry run of one, on the attributes that the caller may see."""
-    if learner not in BY_NAME:
-        raise invalid(f"there is no such learner; choose one of {', '.join(BY_NAME)}")
+    known = learners_for(domain)
+    if learner not in known:
+        raise invalid(f"there is no such learner for this label; choose one of {', '.join(known)}")
     details = {
         "learner": learner,
-        "parameters": _parameters(learner, parameters),
+        "parameters": _parameters(learner, known[learner], parameters),
         "columns": list(domain.names),
     }
     return JobRequest(kind, budget, details)
 
 
-def make_learner(asked: JobRequest, domain: Domain, seed: int) -> PrivateForestClassifier:
+def make_learner(asked: JobRequest, domain: Domain, seed: int) -> Any:
     """The learner that a request asks for; without a `random_state` it gets the job's seed."""
     parameters = dict(asked.details["parameters"])
     if parameters.get("random_state", 0) is None:
         parameters["random_state"] = seed
-    kind = BY_NAME[asked.details["learner"]]
+    kind: Any = learners_for(domain)[asked.details["learner"]]
     return kind(domain=domain, epsilon=asked.budget.epsilon, delta=asked.budget.delta, **parameters)
 
 
 @functools.cache
-def offered(learner: str) -> Mapping[str, Any]:
-    """The parameters that a request may set, with their defaults."""
-    defaults = BY_NAME[learner]().get_params()
+def offered(kind: type[PrivateForest]) -> Mapping[str, Any]:
+    """The parameters of a learner that a request may set, with their defaults."""
+    defaults = kind().get_params()
     return {name: value for name, value in defaults.items() if name not in _RESERVED}
 
 
-def summary(learner: str) -> str:
-    return (BY_NAME[learner].__doc__ or "").strip().splitlines()[0]
+def summary(kind: type[PrivateForest]) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0]
 
 
-def parameters_of(learner: str) -> dict[str, Any]:
-    return {name: value for name, value in offered(learner).items() if name != "as_published"}
+def parameters_of(kind: type[PrivateForest]) -> dict[str, Any]:
+    return {name: value for name, value in offered(kind).items() if name != "as_published"}
 
 
-def _parameters(learner: str, given: dict[str, Any]) -> dict[str, Any]:
+def _parameters(learner: str, kind: type[PrivateForest], given: dict[str, Any]) -> dict[str, Any]:
     """All parameters, given or not, so that spelling out a default is the same request."""
-    known = offered(learner)
+    known = offered(kind)
     for name, value in given.items():
         if name not in known:
             names = ", ".join(n for n in sorted(known) if n != "as_published")

@@ -144,7 +144,8 @@ def _random(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     trees, depth = _whole(asked, "n_trees"), _chosen(asked, "max_depth")
     if depth is None:
         depth = random_tree_depth(domain, domain.records or records, trees)
-    cells = trees * _at_depth(domain, depth) * domain.n_labels
+    per_leaf = 2 if domain.has_target else domain.n_labels
+    cells = trees * _at_depth(domain, depth) * per_leaf
     return _Shape(cells, cells)
 
 
@@ -193,7 +194,7 @@ def _complete(asked: JobRequest, domain: Domain, records: int) -> _Shape:
 
 def _boosted(asked: JobRequest, domain: Domain, records: int) -> _Shape:
     """A bounded number of steps, each a choice among all cuts."""
-    cells = 2 * _bins(domain, 64) * domain.n_labels
+    cells = 2 * _bins(domain, 64) * domain.n_outputs
     return _Shape(cells, MAX_STEPS * 2**CELL_QUESTIONS, times=MAX_STEPS, passes=2 * MAX_STEPS)
 
 

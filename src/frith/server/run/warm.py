@@ -8,9 +8,10 @@ randomness. The learners run once with a source that draws nothing, on records m
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import numpy as np
-import opendp.prelude  # noqa: F401 - 0.5 seconds that no job should wait for
+import opendp.measurements  # noqa: F401 - what a job imports
 from sqlalchemy.orm import configure_mappers
 
 import frith.server.run.cage  # noqa: F401 - what a job imports
@@ -18,7 +19,7 @@ from frith.curator import Curator
 from frith.domain import Categorical, Domain, Numeric
 from frith.domain.synthetic import synthetic_table
 from frith.engines import open_table
-from frith.learners import BY_NAME
+from frith.learners import learners_for
 from frith.privacy.budget import Budget
 from frith.privacy.sources import ExactSource
 
@@ -28,13 +29,15 @@ _RECORDS = 5_000  # declared, so that the flagship takes steps and buys cells
 def _warm_up() -> None:
     """Load or compile the kernels of every learner."""
     attributes = (Categorical("a", ("x", "y", "z")), Numeric("b", 0, 1))
-    for labels in (("no", "yes"), ("low", "mid", "high")):
-        domain = Domain(attributes, Categorical("label", labels), records=_RECORDS)
+    two, three = (Categorical("label", v) for v in (("no", "yes"), ("low", "mid", "high")))
+    for label in (two, three, Numeric("label", 0, 1)):
+        domain = Domain(attributes, label, records=_RECORDS)
         records = synthetic_table(domain, 10, np.random.default_rng(0))
-        for make in BY_NAME.values():
+        for kind in learners_for(domain).values():
             curator = Curator(
                 open_table(records, domain, threads=1), Budget.of(1), source=ExactSource()
             )
+            make: Any = kind
             make(domain=domain).learn(curator)
 
 

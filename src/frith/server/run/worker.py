@@ -17,7 +17,7 @@ from frith.engines import Engine
 from frith.errors import SourceError
 from frith.ledger.database import StoreError
 from frith.privacy.budget import Budget
-from frith.privacy.sources import JournaledSource, OpenDPSource
+from frith.privacy.sources import JournaledSource, default_source
 from frith.server.budget.tables import domain_of, get_table
 from frith.server.context import Context
 from frith.server.jobs import lifecycle, sizes, upkeep, verification
@@ -188,7 +188,7 @@ class Worker:
     def _curator(
         self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]
     ) -> Curator:
-        journal = JournaledSource(OpenDPSource(), stored)
+        journal = JournaledSource(default_source(), stored)
         passes = itertools.count(1)
 
         def begin(purpose: str) -> None:

@@ -73,8 +73,7 @@ def download_onnx(forest: str, page: Page) -> Response:
 
 @router.get("/forests/{forest}/rules.csv", dependencies=HEAVY)
 def download_rules(forest: str, page: Page) -> Response:
-    found = find(page, forest).forest()
-    rules = (found.measured or found).rules()[:_MAX_RULES]
+    rules = find(page, forest).rules()[:_MAX_RULES]
     return download(Response(rules.to_csv(), media_type="text/csv"), f"{forest}-rules.csv")
 
 
@@ -146,20 +145,10 @@ def _forest_page(
 
 def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> dict[str, Any]:
     """The template's values about the forest itself."""
-    labels, n_trees = forest.domain.label_values, forest.trees.n_trees
-    for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
-        if place is not None and place >= count:
-            raise Problem(ProblemCode.NOT_FOUND, f"the forest has {count} {what}, counted from 0")
-    rules = forest.rules(label=None if label is None else labels[label])
     important = forest.importances(errors=True).sort_values("importance", ascending=False)
     return {
         "forest": forest,
-        "tree": tree,
-        "label": label,
-        "counted": forest.measured.rules() if forest.measured else None,
-        "rules_margin": margin_of_rules(Fraction(1, 5), len(labels)),
-        "n_rules": len(rules),
-        "rules": rules[:n_rules],
+        **({} if forest.domain.has_target else _of_labels(forest, tree, label, n_rules)),
         "importances": list(important.itertuples()),
         "facts": [*facts_of(forest), *spent_rows(forest)],
         "recipe": recipe(forest),
@@ -167,6 +156,23 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
         "never_asked": [
             n for a, n in enumerate(forest.domain.names) if a not in forest.trees.asked
         ],
+    }
+
+
+def _of_labels(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> dict[str, Any]:
+    """What a forest has that predicts one of some labels: pictures of its trees, and rules."""
+    labels, n_trees = forest.domain.label_values, forest.trees.n_trees
+    for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
+        if place is not None and place >= count:
+            raise Problem(ProblemCode.NOT_FOUND, f"the forest has {count} {what}, counted from 0")
+    rules = forest.rules(label=None if label is None else labels[label])
+    return {
+        "tree": tree,
+        "label": label,
+        "counted": forest.measured.rules() if forest.measured else None,
+        "rules_margin": margin_of_rules(Fraction(1, 5), len(labels)),
+        "n_rules": len(rules),
+        "rules": rules[:n_rules],
     }
 
 
@@ -190,6 +196,8 @@ def _asking(
     try:
         view = tables.see(session, found.job.table, page.member)
     except Problem:  # the grant was withdrawn; the forest stays
+        return None
+    if view.domain.has_target:
         return None
     batches = tables.list_batches(session, view.name)
     batch = form.text("batch") or (batches[0].name if batches else "")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from frith.growing.allocation import ALLOCATIONS
-from frith.learners import BY_NAME
+from frith.learners import PrivateForest
 from frith.learners.hints import parameter_hints
 from frith.learners.parameters import MECHANISMS
 from frith.server.jobs.requests import parameters_of, summary
@@ -48,27 +48,26 @@ class Offer:
     fields: tuple[Field, ...]
 
 
-def offers(learners: tuple[str, ...], form: Form) -> list[Offer]:
+def offers(learners: Mapping[str, type[PrivateForest]], form: Form) -> list[Offer]:
     return [
-        Offer(name, summary(name), tuple(_field(name, p, v, form) for p, v in _known(name)))
-        for name in learners
+        Offer(name, summary(kind), tuple(_fields(name, kind, form)))
+        for name, kind in learners.items()
     ]
 
 
-def read_parameters(learner: str, form: Form) -> dict[str, Any]:
+def read_parameters(learner: str, kind: type[PrivateForest] | None, form: Form) -> dict[str, Any]:
     """The parameters that were filled in for the chosen learner; other learners' fields are ignored."""
-    if learner not in BY_NAME:
-        return {}
-    fields = (_field(learner, name, default, form) for name, default in _known(learner))
+    fields = () if kind is None else _fields(learner, kind, form)
     return {field.name: _read(field) for field in fields if field.value}
 
 
-def _known(learner: str) -> list[tuple[str, Any]]:
-    return sorted(parameters_of(learner).items())
+def _fields(learner: str, kind: type[PrivateForest], form: Form) -> Iterator[Field]:
+    hints = parameter_hints(kind)
+    for name, default in sorted(parameters_of(kind).items()):
+        yield _field(learner, name, default, hints.get(name, ""), form)
 
 
-def _field(learner: str, name: str, default: Any, form: Form) -> Field:
-    hint = parameter_hints(BY_NAME[learner]).get(name, "")
+def _field(learner: str, name: str, default: Any, hint: str, form: Form) -> Field:
     options = _CHOICES.get(name, ())
     kind = "choice" if options else _kind(default)
     shown = "" if default is None else str(default).lower()

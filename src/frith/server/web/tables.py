@@ -93,7 +93,7 @@ def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:
     with page.write() as session:
         view = tables.see(session, table, page.member)
         learner = form.text("learner") or view.learner
-        parameters = read_parameters(learner, form)
+        parameters = read_parameters(learner, view.learners.get(learner), form)
         asked = ask_to_train(kind, learner, budget, parameters, view.domain)
         view.policy.check(learner, budget)
         return queue.accept(page.context, session, view, page.member, asked)
@@ -122,7 +122,7 @@ def _table_page(
         problem=problem,
         form=form,
         epsilon=epsilon,
-        offers=offers(view.policy.learners, form),
+        offers=offers(view.learners, form),
         slider=slider(view),
         **values,
     )

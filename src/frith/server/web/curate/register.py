@@ -1,14 +1,17 @@
-"""Register a table: draft its domain from a file, review it, set a policy, save."""
+"""Register a table: draft its domain from a file, review it, check it, set a policy, save."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from frith.client import documents as d
-from frith.engines.draft import draft_of_files, draft_text
+from frith.engines.check import check
+from frith.engines.draft import draft_domain
 from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server.budget import tables
@@ -28,10 +31,12 @@ def new_table(page: CuratorPage) -> HTMLResponse:
 
 @router.post("/register")
 def register(form: PostedForm, page: CuratorPage) -> Response:
-    """The form's two buttons: draft a domain to review, or register the table."""
+    """The form's three buttons: draft a domain to review, check it, or register the table."""
     try:
         if form.has("draft"):
             return _form(page, form, domain=_draft(page, form))
+        if form.has("check"):
+            return _form(page, form, report=_check(page, form))
         asked = read_document(d.TableRequest, _request(form))
         tables.register_request(page.context, asked)
     except Problem as problem:
@@ -59,17 +64,29 @@ def _request(form: Form) -> dict[str, Any]:
 
 def _draft(page: PageRequest, form: Form) -> str:
     """A domain drafted from the records: exact facts, shown to the curator alone and not stored."""
-    settings, label = page.context.settings, form.text("label")
-    table = form.text("table")
-    if not table or not label:
+    label, person = form.text("label"), form.text("person") or None
+    if not form.text("table") or not label:
         raise invalid("name the table and the label's column to draft a domain")
-    connection = settings.connections.get(form.text("connection"))
+    leave_out = [name.strip() for name in form.text("leave_out").splitlines() if name.strip()]
+    return _read(page, form, lambda files: draft_domain(files, label, person, leave_out))
+
+
+def _check(page: PageRequest, form: Form) -> str:
+    """What the records hold outside the domain: exact, shown to the curator alone and not stored."""
+    domain = tables.read_domain(form.text("domain"))
+    return _read(page, form, lambda files: check(files, domain))
+
+
+def _read(page: PageRequest, form: Form, read: Callable[[Path], object]) -> str:
+    """What is read off the files that the form names; errors quote no record."""
+    connection = page.context.settings.connections.get(form.text("connection"))
     if not isinstance(connection, Folder):
-        raise invalid("only files can be drafted from; for a database, write the domain here")
+        raise invalid(
+            "only files can be drafted from and checked here; for a database, write the domain, and "
+            "check it at your desk with `frith check`"
+        )
     try:
-        files, person = connection.place(table, None), form.text("person") or None
-        leave_out = [name.strip() for name in form.text("leave_out").splitlines() if name.strip()]
-        return draft_text(draft_of_files(files, label, person, leave_out))
+        return str(read(connection.place(form.text("table"), None)))
     except FrithError as error:
         raise invalid(connection.hide(str(error))) from None
     except (OSError, ValueError):  # its message may quote a record
@@ -77,7 +94,11 @@ def _draft(page: PageRequest, form: Form) -> str:
 
 
 def _form(
-    page: PageRequest, form: Form, problem: Problem | None = None, domain: str | None = None
+    page: PageRequest,
+    form: Form,
+    problem: Problem | None = None,
+    domain: str | None = None,
+    report: str | None = None,
 ) -> HTMLResponse:
     is_new = not form.fields
     return page.show(
@@ -87,6 +108,7 @@ def _form(
         problem=problem,
         domain=form.text("domain") if domain is None else domain,
         is_draft=domain is not None,
+        report=report,
         connections=page.context.settings.connections,
         learners=list(BY_NAME),
         chosen=list(BY_NAME) if is_new else form.all("learners"),

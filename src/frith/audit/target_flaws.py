@@ -1,0 +1,56 @@
+"""Flaws of learners that predict a number, beside their sound twin `twins.Residuals`.
+
+For audits of the audit alone, as everything in `known_bad`, which lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frith.audit.subjects import open_in_memory
+from frith.audit.twins import Residuals
+from frith.domain import Domain, Numeric
+from frith.domain.encoding import Batch
+from frith.engines.base import Engine
+from frith.forest.trees import find_leaf
+from frith.kernels import ResidualCells, TargetCounts
+from frith.kernels.gradients import UNIT
+from frith.kernels.residuals import HALF
+
+
+def open_with_own_bounds(table: Any, domain: Domain) -> Engine:
+    """The least and the largest target of the table as its bounds."""
+    name = domain.target.name
+    seen = [t for t in table[name] if isinstance(t, float) and np.isfinite(t)] or [0.0]
+    low, high = min(seen), max(seen)
+    bounds = Numeric(name, low, high if high > low else low + 1, cells=domain.target.cells)
+    return open_in_memory(table, replace(domain, label=bounds))
+
+
+class ExactScale(Residuals):
+    """Clips where targets end, which is seen exactly: one record moves the others' residuals."""
+
+    def width(self, curator: Any) -> int:
+        held = np.flatnonzero(curator.exact_counts(TargetCounts(curator.domain)))
+        return HALF * (1 + int(np.ptp(held))) // 32 if len(held) else HALF
+
+
+class Unclipped(ResidualCells):
+    """States what a clipped residual would need, and adds the distance as it is."""
+
+    def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        tree, cells = self.tree, self.domain.target.cells
+        distance = (2 * batch.labels.astype(np.int64) + 1) * HALF // cells - HALF
+        for i, g in enumerate((distance * UNIT // self.width).tolist()):
+            out[find_leaf(batch.codes, i, tree.roots[0], tree.nodes, tree.sets), 0] += g
+
+
+class UnclippedMeans(Residuals):
+    kernel = Unclipped
+
+    def width(self, curator: Any) -> int:
+        return HALF // 8

@@ -1,0 +1,89 @@
+"""Random trees with noisy sums: against a loop, and what noise does to their leaves."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from frith import Budget, RandomDecisionForestRegressor, open_table
+from frith.curator import Curator, Release
+from frith.domain.encoding import columns_of, encode_label
+from frith.forest.trees import find_leaf
+from frith.growing.oblivious import ask_once
+from frith.kernels.gradients import UNIT
+from frith.kernels.splits import BinarySplit
+from frith.learners import random_decision_regressor as learner
+from tests.learners.test_regressor import NAMES, domain_of, fitted, table_of
+
+
+def make(domain, **kwargs):
+    return RandomDecisionForestRegressor(domain, random_state=0, **kwargs)
+
+
+def test_a_leaf_predicts_the_mean_of_its_targets_pulled_to_that_of_all():
+    """Without noise, by a loop: a leaf of n records keeps n / (n + within / between) of its own."""
+    table, domain = table_of(120), domain_of()
+    forest = fitted(table, domain, make, epsilon="inf", n_trees=2, max_depth=2).forest_
+    target, trees = domain.target, forest.trees
+    cells = encode_label(columns_of(table)[0]("price"), target)
+    truth = target.low + (cells + 0.5) * (target.high - target.low) / target.cells
+    codes = forest.encode(table[NAMES], threads=1)
+    for root in trees.roots:
+        leaf_of = [find_leaf(codes, i, root, trees.nodes, trees.sets) for i in range(len(codes))]
+        for leaf in set(leaf_of):
+            own = truth[np.array(leaf_of) == leaf]
+            kept = len(own) / (len(own) + learner._WITHIN / learner._BETWEEN)
+            expected = (kept * own.mean() + (1 - kept) * truth.mean()) / 2
+            assert forest.values[trees.leaves[leaf], 0] == pytest.approx(expected, abs=2e-3)
+
+
+def test_without_noise_it_finds_what_there_is():
+    table = table_of(2_000)
+    model = fitted(table, domain_of(2_000), make, epsilon="inf", n_trees=20)
+    assert model.score(table[NAMES], table["price"]) > 0.7
+
+
+def test_trees_share_what_is_left_of_the_budget_evenly():
+    for domain, size in ((domain_of(200), 0), (domain_of(), Fraction(1, 20))):
+        asked = fitted(table_of(200), domain, make, epsilon=1, n_trees=4).forest_.guarantee.asked
+        trees = [q.share for q in asked if q.purpose.startswith("sums in tree")]
+        assert trees == [(1 - size) / 4] * 4
+        assert sum(q.share for q in asked) == 1
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_the_depth_follows_from_records_over_noise(unit):
+    """The noise it is planned with is that of the mechanism."""
+    budget = Budget.of(1, 0 if unit == "epsilon" else 1e-6)
+    curator = Curator(open_table(table_of(50), domain_of(10**6, person=2)), budget)
+    forest = make(None, n_trees=4).learn(curator)
+    scale = forest.guarantee.asked[0].scale / 2**14  # of a sum, in records
+    noise = learner._noise(budget, 4, 2)
+    assert noise == pytest.approx(scale * (2**0.5 if unit == "epsilon" else 1), rel=1e-3)
+    shallow = make(None, n_trees=4).learn(
+        Curator(open_table(table_of(50), domain_of(20, person=2)), budget)
+    )
+    assert shallow.max_depth < forest.max_depth
+
+
+def test_a_leaf_that_is_mostly_noise_predicts_the_mean_of_all():
+    """Two leaves of 40 records, at a tenth and nine tenths of the range: noise pulls them together."""
+    tree = ask_once(domain_of(), BinarySplit(1, cut=512))
+    values = np.array([[4, 36], [36, 4]]) * UNIT
+    apart = []
+    for noise in (0.0, 10.0, 1_000.0):
+        (part,) = learner._parts(domain_of().target, [tree], [Release(values, (noise * UNIT) ** 2)])
+        assert part.scores.mean() == pytest.approx(4)
+        apart.append(float(np.ptp(part.scores)))
+    assert apart[0] > 6
+    assert apart[0] > apart[1] > 1 > 0.01 > apart[2]
+
+
+def test_noise_pulls_the_mean_of_all_to_the_middle():
+    """Targets at a tenth of the range; the more noise there is, the less of that is believed."""
+    said = [
+        learner._mean([Release(np.array([[4, 36]]) * UNIT, (s * UNIT) ** 2)]) for s in (0, 10, 1e6)
+    ]
+    assert said[0] == pytest.approx(0.1)
+    assert 0.1 < said[1] < said[2] < 0.51
+    assert said[2] > 0.45

@@ -1,0 +1,81 @@
+"""Draws of the discrete Gaussian law: what floats decide, fractions decide too."""
+
+import math
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from frith.privacy import gaussian_draws
+from frith.privacy.gaussian_draws import _enclose, _is_below, _keep, draw, fits
+from frith.privacy.mechanisms import DiscreteGaussian
+from tests.statistics import fits_law
+
+N = 10_000_000 if os.environ.get("FRITH_FULL") == "1" else 50_000
+
+
+def noise_of(scale):
+    return DiscreteGaussian(1 / (2 * Fraction(scale) ** 2), 1)
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.0, 3.7, 20.0, 1000.5])
+def test_samples_follow_the_law_and_not_one_of_another_scale(scale):
+    noise = noise_of(scale)
+    assert noise.scale == scale
+    draws = draw(scale, N)
+    assert len(draws) == N
+    assert fits_law(draws, noise.log_law)
+    assert not fits_law(draws, noise_of(scale * 1.2).log_law)
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 3.7, 1000.5, 2.0**49 + 0.5])
+def test_floats_and_fractions_keep_the_same(scale, monkeypatch):
+    rng = np.random.default_rng(0)
+    t = int(scale) + 1
+    sizes = rng.integers(0, 8 * t, 400)
+    words = rng.integers(0, 2**64, 400, dtype=np.uint64)
+    usual = _keep(sizes, words, scale, t)
+    monkeypatch.setattr(gaussian_draws, "_DOUBT", 2.0)
+    assert usual.tolist() == _keep(sizes, words, scale, t).tolist()
+    assert 0 < usual.sum() < 400
+
+
+def test_the_law_holds_where_all_is_doubted(monkeypatch):
+    monkeypatch.setattr(gaussian_draws, "_DOUBT", 2.0)
+    assert fits_law(draw(3.7, 3_000), noise_of(3.7).log_law)
+
+
+@pytest.mark.parametrize(
+    "g", [Fraction(0), Fraction(1, 3), Fraction(10**9 + 1, 10**9), Fraction(700)]
+)
+@pytest.mark.parametrize("bits", [64, 128])
+def test_decimals_enclose_the_chance(g, bits):
+    low, high = _enclose(g, bits)
+    assert low <= high <= low * (1 + Fraction(1, 10 ** (bits - 5)))
+    assert float(low) == pytest.approx(math.exp(-g), rel=1e-12)
+    tighter = _enclose(g, 2 * bits)
+    assert low <= tighter[0] <= tighter[1] <= high
+
+
+def test_bits_that_tie_are_followed_by_more(monkeypatch):
+    """The first 64 bits of exp(-1) say nothing; the next ones do."""
+    chance = _enclose(Fraction(1), 400)[0]
+    first = math.floor(chance * 2**64)
+    second = math.floor(chance * 2**128) - (first << 64)
+    for more, is_below in ((second - 1, True), (second + 1, False)):
+        monkeypatch.setattr("frith.privacy.gaussian_draws.secrets.randbits", lambda n, m=more: m)
+        assert _is_below(first, Fraction(1)) is is_below
+    assert _is_below(first - 1, Fraction(1))
+    assert not _is_below(first + 1, Fraction(1))
+
+
+def test_a_chance_of_one_keeps():
+    assert _is_below(2**64 - 1, Fraction(0))
+
+
+def test_scales_that_are_drawn_here():
+    assert fits(1e-100)
+    assert fits(2.0**49)
+    assert not fits(2.0**50)
+    assert not fits(0.0)
