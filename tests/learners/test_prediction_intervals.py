@@ -102,10 +102,8 @@ def test_both_parts_together_cost_the_budget_once(tmp_path):
     held = [q for q in claim.asked if q.purpose.startswith("held out")]
     assert sum(q.share for q in held) == 1
     assert sum(q.share for q in claim.asked if q not in held) <= 1
-    assert [q.sensitivity for q in held] == [
-        1,
-        2 * 905,
-    ]  # the level, raised by one in 400 and by noise
+    assert held[0].sensitivity == 1
+    assert 2 * 903 < held[1].sensitivity < 2 * 910  # the level, raised by one in 400 and by noise
 
 
 def test_a_delta_covers_both_parts():
