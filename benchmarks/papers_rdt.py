@@ -34,8 +34,10 @@ NAMES = {"rdt": "Private-RDT, 10 trees", "rdt 5": "Private-RDT, 5 trees", "id3":
 NURSERY, MUSHROOM, VOTES = "nursery, three labels", "mushroom, complete", "votes, imputed"
 TREES = {NURSERY: "rdt", MUSHROOM: "rdt", VOTES: "rdt 5"}
 """The paper's ensembles: ten trees, but five on votes."""
+GAPS = {VOTES: 40, MUSHROOM: 20}
+"""How far private ID3 is behind at epsilon 1, in the paper's words."""
 EXPERIMENT = Experiment(
-    {MUSHROOM: 2, VOTES: 3, NURSERY: 2},
+    {VOTES: 3, MUSHROOM: 2, NURSERY: 2},
     ("5", "4", "3", "2", "1", "0.75", "0.5", "0.25", "0.1", "0.01"),
     LEARNERS,
     exact=LEARNERS,
@@ -56,24 +58,26 @@ def report(scores: Scores) -> Report:
         Claim(
             "at epsilon 0.01 noise overwhelms Private-RDT (here: it is at most 5 points over the most "
             "frequent label, on each set)",
-            "3 of 3",
+            "",
             _overwhelmed(scores, majority),
         ),
         Claim(
             "at epsilon 5 the loss is not substantial (here: at most 5 points)", "", _loss(scores)
         ),
-        Claim(
-            "at epsilon 1 Private-RDT is about 20 points over private ID3 on mushroom (here: 15 to 25)",
-            "20",
-            _gap(scores, MUSHROOM, 20),
-        ),
-        Claim("and about 40 points on votes (here: 35 to 45)", "40", _gap(scores, VOTES, 40)),
-        Claim(
-            "the gap shrinks as tables grow: it is smaller on mushroom than on votes",
-            "20 < 40",
-            _shrinks(scores),
+        *(
+            Claim(
+                f"at epsilon 1 Private-RDT is about {paper} points over private ID3 on {_short(name)} "
+                f"(here: {paper - 5} to {paper + 5})",
+                str(paper),
+                _gap(scores, name, paper),
+            )
+            for name, paper in GAPS.items()
+            if name in names
         ),
     ]
+    if set(GAPS) <= set(names):
+        text = "the gap shrinks as tables grow: it is smaller on mushroom than on votes"
+        claims.append(Claim(text, "20 < 40", _shrinks(scores)))
     paragraphs = [
         SETUP,
         score_table(scores, score_rows(scores, LEARNERS, NAMES)),
