@@ -99,6 +99,12 @@ STEPS = (
         "results/audit_diffprivlib.md",
     ),
     Step(
+        "private domains",
+        "What domains that are paid for cover of each column, and what they cost the flagship.",
+        (PYTHON, "benchmarks/private_domains.py"),
+        "results/private_domains.md",
+    ),
+    Step(
         "draws",
         "A hundred million draws of noise against each law, and draws a second beside OpenDP's.",
         (PYTHON, "benchmarks/draws.py"),

@@ -6,7 +6,7 @@ import inspect
 import griffe
 import pytest
 
-from frith.learners import BY_NAME
+from frith.learners import BY_NAME, REGRESSORS
 from frith.learners.hints import HINTS, OWN, parameter_hints
 
 pytestmark = pytest.mark.parametrize("learner", BY_NAME.values(), ids=BY_NAME.keys())
@@ -57,6 +57,7 @@ def test_hints_name_the_values_that_a_word_may_have(learner):
 
 
 def test_no_hint_is_for_a_parameter_that_is_gone(learner):
-    known = {name for kind in BY_NAME.values() for name in inspect.signature(kind).parameters}
+    kinds = [*BY_NAME.values(), *REGRESSORS.values()]
+    known = {name for kind in kinds for name in inspect.signature(kind).parameters}
     assert set(HINTS) == known
     assert set(OWN.get(learner, {})) <= set(inspect.signature(learner).parameters)
