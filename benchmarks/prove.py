@@ -123,6 +123,12 @@ STEPS = (
         "results/mutants.md",
     ),
     Step(
+        "mutants-learners",
+        "The learners of the papers broken in hundreds of small ways, every equation by hand among them.",
+        (PYTHON, "benchmarks/mutants.py", "--set", "learners"),
+        "results/mutants_learners.md",
+    ),
+    Step(
         "rdt-accuracy",
         "Private-RDT on nursery and mushroom at the paper's eleven epsilons, beside the exact forest.",
         (PYTHON, "benchmarks/rdt_accuracy.py"),
