@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 SMALL := $(VENV)/.demo
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Without bytecode files every process compiles all that it imports again: seconds each, and tests start many.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint pythons prove peers accuracy compare bench docs setup java chromium clean
 
 $(SMALL): pyproject.toml
