@@ -1,5 +1,6 @@
 """Intervals of a regressor: what they cover, what they cost, and which records they are from."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from frith import Categorical, Domain, ForestRegressor, Ledger, Numeric, Person, open_table
 from frith.engines.part import Part
-from frith.errors import DataError
+from frith.errors import BudgetExceeded, DataError
 from frith.kernels import DistanceCounts, RecordCount
 from frith.learners.regressor import share
 
@@ -159,6 +160,19 @@ def test_persons_of_several_records_are_refused_before_anything_is_charged(tmp_p
     assert ledger.spent == 0
     people = with_persons(table_of(500))
     assert fitted(people, domain_of(500, 1), interval=0.9).interval_radius_ > 0
+
+
+def test_a_fit_that_is_refused_leaves_nothing_of_its_table(tmp_path):
+    table, domain = table_of(300), domain_of(300)
+    Ledger.create(tmp_path / "budget.db", epsilon=1)
+    model = fitted(table, domain, epsilon=1, interval=0.9, ledger=tmp_path / "budget.db")
+    with pytest.raises(BudgetExceeded):
+        model.fit(table, notices=False)
+    assert model._part is None
+    assert pickle.loads(pickle.dumps(model))._part is None
+    model.set_params(interval=0.5)
+    with pytest.raises(ValueError, match="covers 0.9, not 0.5"):
+        model.predict_interval(table[["color", "size"]], coverage=0.5)
 
 
 @pytest.mark.parametrize("options", [{"interval": 1}, {"interval": 0}, {"held_out": 1}])

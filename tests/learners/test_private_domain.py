@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -214,6 +215,26 @@ def test_no_value_of_a_record_raises():
     draft(table, columns | {"ill": "number"}, epsilon=1_000, records=10**6)
 
 
+NUMBERS = [math.inf, -math.inf, math.nan, -0.0, 0.0, 1, 2.5, 2**60, 1e300, True]
+DECIMALS = [Decimal("1e400"), Decimal("1.50"), Decimal("NaN")]
+TEXTS = ["inf", "Infinity", "nan", "1e999", "1", "true", "", b"inf"]
+CELLS = [*NUMBERS, *DECIMALS, *TEXTS, None, pd.Timestamp(0)]
+
+
+@pytest.mark.parametrize("other", ["x", True, 2**60, Decimal("0.5"), 1.5, None, b"y"], ids=repr)
+def test_no_record_changes_how_the_cells_of_others_are_counted(other):
+    """One text makes texts of all numbers of a column."""
+    for cell in CELLS:
+        counts = [tally_of([cell] * 3 + more) for more in ([], [other])]
+        moved = {v: counts[1][v] - counts[0][v] for v in {*counts[0], *counts[1]}}
+        assert sum(map(abs, moved.values())) <= 1, (cell, other)
+
+
+def tally_of(cells):
+    table = pd.DataFrame({"job": pd.Series(cells, dtype=object), "ill": 0})
+    return curator_of(table, columns={"job": "values", "ill": [0, 1]})._engine.tally("job")
+
+
 # -- the price -----------------------------------------------------------------------------------
 
 
@@ -243,6 +264,30 @@ def test_drafts_and_fits_add_up_once_in_what_a_process_spends(monkeypatch):
     domain = draft(table, COLUMNS | {"job": ["cook"], "ill": [0, 1]}, epsilon="0.5", delta=0)
     model = ForestClassifier(domain, epsilon=1).fit(table)
     assert "all 2 fits of this process together: epsilon=1.5" in model.describe()
+
+
+def test_a_draft_adds_to_disjoint_fits(monkeypatch):
+    from frith.learners import spending
+
+    monkeypatch.setattr(spending, "_sums", {})
+    table = people()
+    domain = draft(table, COLUMNS | {"job": ["cook"], "ill": [0, 1]}, epsilon="0.5", delta=0)
+    for half in (table[:2_000], table[2_000:]):
+        model = ForestClassifier(domain, epsilon=1).fit(half, notices=False, disjoint=True)
+    assert "all 3 fits of this process together: epsilon=1.5" in model.describe()
+
+
+def test_a_draft_that_is_refused_after_its_charge_is_counted(monkeypatch):
+    from frith.learners import spending
+
+    monkeypatch.setattr(spending, "_sums", {})
+    with pytest.raises(DomainError, match="no value of the label"):
+        draft(people(3), {"town": ["a"], "ill": "values"}, epsilon=1)
+    (total,) = spending._sums.values()
+    assert (total.drafts_epsilon, total.drafts_delta) == (1, Fraction("1e-6"))
+    with pytest.raises(BudgetExceeded), frith.budget(epsilon="0.1"):
+        draft(people(50), {"town": ["a"], "ill": [0, 1]}, epsilon=1, delta=0)
+    assert total.drafts_epsilon == 1, "nothing was asked"
 
 
 def test_shares_add_up_to_the_budget_and_deltas_to_delta():

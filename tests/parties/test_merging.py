@@ -372,6 +372,15 @@ def test_a_joined_forest_votes_with_the_trees_of_both(columns):
     assert set(joined.domain.names) == set(columns[0]) | set(columns[1])
 
 
+def test_what_joined_domains_cost_adds():
+    parts = {n: vertical([c]) for n, c in zip(NAMES, ("color", "size"), strict=False)}
+    paid = Guarantee(
+        Fraction(1), Fraction(0), neighbors=next(iter(parts.values())).guarantee.neighbors
+    )
+    parts = {n: replace(f, domain=replace(f.domain, paid=paid)) for n, f in parts.items()}
+    assert join(parts).domain.paid.epsilon == 2
+
+
 @given(st.data())
 @examples(30)
 def test_sets_and_cuts_survive_renumbering(data):

@@ -2,6 +2,7 @@
 
 import math
 import os
+from decimal import ROUND_FLOOR, Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -47,7 +48,7 @@ def test_the_law_holds_where_all_is_doubted(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "g", [Fraction(0), Fraction(1, 3), Fraction(10**9 + 1, 10**9), Fraction(700)]
+    "g", [Fraction(0), Fraction(1, 3), Fraction(10**9 + 1, 10**9), Fraction(60)]
 )
 @pytest.mark.parametrize("bits", [64, 128])
 def test_decimals_enclose_the_chance(g, bits):
@@ -56,6 +57,25 @@ def test_decimals_enclose_the_chance(g, bits):
     assert float(low) == pytest.approx(math.exp(-g), rel=1e-12)
     tighter = _enclose(g, 2 * bits)
     assert low <= tighter[0] <= tighter[1] <= high
+
+
+@pytest.mark.parametrize(
+    "g", [Fraction(1, 3), Fraction(10**9 + 1, 10**9), Fraction(50), Fraction(61, 7)]
+)
+def test_the_chance_itself_is_enclosed_whatever_the_caller_rounds_to(g):
+    exact = Context(prec=400)
+    truth = Fraction(exact.exp(exact.divide(Decimal(-g.numerator), Decimal(g.denominator))))
+    for precision in (1, 6, 28):
+        with localcontext(prec=precision, rounding=ROUND_FLOOR, traps=[Inexact]):
+            for bits in (64, 128):
+                low, high = _enclose(g, bits)
+                assert low < truth < high
+                assert high - low < Fraction(1, 10**60)
+
+
+def test_what_is_far_beyond_the_bits_is_enclosed_at_once():
+    assert _enclose(Fraction(10**9), 64) == (0, Fraction(1, 2**64))
+    assert math.exp(-65) < 2**-64
 
 
 def test_bits_that_tie_are_followed_by_more(monkeypatch):

@@ -1,8 +1,10 @@
 """Tables over the API: registering and grants."""
 
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
+from frith.privacy import Guarantee
 from frith.server.budget import tables
 from tests.server.conftest import domain_text, refused, said
 from tests.tables import small_domain
@@ -62,6 +64,10 @@ def test_a_grant_that_was_narrowed_or_withdrawn_ends_scores_updates_and_queued_j
 def test_a_table_that_cannot_be_is_not_registered(house, small):
     for change, words in (
         ({"domain": domain_text(small_domain(learned=True))}, "draft learned from the records"),
+        (
+            {"domain": domain_text(replace(small_domain(), paid=Guarantee(Fraction(1))))},
+            "domain was paid for",
+        ),
         ({"domain": "not = [toml"}, "domain"),
         ({"domain": "{" * 5_000}, "domain"),
         ({"table": "x.csv"}, "connection has no"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -44,7 +45,10 @@ class RawTable(LocalEngine):
         yield lambda: self._encoded
 
     def tally(self, name: str) -> Counter[str]:
-        """How many records have each value of a column, by its spelling; missing ones are left out.
+        """How many records have each value of a column, by its spelling.
+
+        Missing ones are left out, and whatever reads as a number that is not finite, number or text: one
+        text in a column makes texts of all its numbers, and must not make values of them.
 
         Of a person, the records with the smallest keyed hashes of all their cells are counted: what is
         kept of one person depends on that person's raw records alone.
@@ -57,8 +61,8 @@ class RawTable(LocalEngine):
                 column = column.filter(pa.array(kept[seen : seen + rows]))
                 seen += rows
             for value, times in count_values(column, name).items():
-                if value is not None:
-                    counts[spelling(value)] += times
+                if value is not None and _is_value(text := spelling(value)):
+                    counts[text] += times
         return counts
 
     @functools.cached_property
@@ -106,3 +110,10 @@ def _joined(batches: list[Batch], domain: Domain) -> Batch:
         np.concatenate([codes, *(b.codes for b in batches)]),
         np.concatenate([labels, *(b.labels for b in batches)]),
     )
+
+
+def _is_value(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return True

@@ -103,8 +103,11 @@ class PrivateForest(BaseEstimator, ABC):
         budget = self._budget()
         engine = self._open(X, y)
         raw = engine.peek() if notices else None
-        curator = self._open_curator(engine, budget, "fit")
-        self._keep(self.learn(curator), curator, disjoint)
+        try:
+            curator = self._open_curator(engine, budget, "fit")
+            self._keep(self.learn(curator), curator, disjoint)
+        finally:
+            self._forget()
         if raw is not None:
             tell(lambda: look_at_first(raw, engine.domain).notices)
         return self
@@ -196,6 +199,9 @@ class PrivateForest(BaseEstimator, ABC):
         if self._session is not None:
             clone._session = self._session
         return clone
+
+    def _forget(self) -> None:
+        """Drop what a fit holds of its table while it runs, also where a budget ends."""
 
     def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
         """Adopt a forest learned here; its parameters may have been tuned on the same records."""

@@ -109,10 +109,11 @@ def draft_privately(
     raw = RawTable(source, plan.asked, plan.grids, n_jobs)
     charged = ledger_for(ledger)
     curator = DraftingCurator(raw, epsilon, delta, ledger=charged, purpose="draft a domain")
-    domain = _Drafting(plan, curator).domain()
-    if curator.receipt is None:
-        spending.add(plan.budget, curator.guarantee)
-    return domain
+    try:
+        return _Drafting(plan, curator).domain()
+    finally:  # a draft that is refused has cost what it asked
+        if curator.receipt is None and curator.guarantee.asked:
+            spending.add(plan.budget, curator.guarantee, draft=True)
 
 
 @dataclass
@@ -353,7 +354,7 @@ def _numbers_if_all(texts: list[str]) -> tuple[Any, ...]:
         numbers = [float(text) for text in texts]
     except ValueError:
         return tuple(texts)
-    if [spelling(x) for x in numbers] != texts:
+    if not all(map(math.isfinite, numbers)) or [spelling(x) for x in numbers] != texts:
         return tuple(texts)
     return tuple(sorted(int(x) if x.is_integer() else x for x in numbers))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from frith.learners.calibration import interval_radius
 from frith.learners.numbers import PrivateForestRegressor
 from frith.learners.parameters import share
 from frith.privacy.budget import Budget
-from frith.privacy.exact import exact
+from frith.privacy.exact import exact, show
 
 _GAUSSIAN_GAIN = 1.7  # how much more signal a delta must buy before its guarantee is taken
 
@@ -74,6 +75,8 @@ class ForestRegressor(PrivateForestRegressor):
         asked of the records, and its share of the budget.
     receipt_ : Receipt or None
         The ledger's receipt for the last fit.
+    interval_ : Fraction
+        The share of new targets that intervals cover; only with `interval`.
     interval_radius_ : float
         How far the ends of an interval are from the prediction; only with `interval`.
 
@@ -121,6 +124,7 @@ class ForestRegressor(PrivateForestRegressor):
     1
     """
 
+    interval_: Fraction
     interval_radius_: float
     _part: Engine | None = None
     """The records that are held out of the fit that is running."""
@@ -160,7 +164,8 @@ class ForestRegressor(PrivateForestRegressor):
 
         The share of new records whose target is inside is at least about `interval`, averaged over
         records like those of the table, held-out records and noise: no such claim is made for single
-        records or groups of them. Targets beyond the declared bounds count as at them.
+        records or groups of them, nor for tables whose records repeat, because equal ones are held out
+        together. Targets beyond the declared bounds count as at them.
 
         Parameters
         ----------
@@ -172,9 +177,9 @@ class ForestRegressor(PrivateForestRegressor):
         check_is_fitted(self)
         if not hasattr(self, "interval_radius_"):
             raise ValueError("this forest has no intervals; fit it with interval=0.9, say")
-        if coverage is not None and exact(coverage) != exact(self.interval):
+        if coverage is not None and exact(coverage) != self.interval_:
             raise ValueError(
-                f"the interval that was paid for covers {self.interval}, not {coverage}; fit with "
+                f"the interval that was paid for covers {show(self.interval_)}, not {coverage}; fit with "
                 f"interval={coverage}"
             )
         target, middle = self.forest_.domain.target, self.predict(X)[:, None]
@@ -187,13 +192,12 @@ class ForestRegressor(PrivateForestRegressor):
         Not where a ledger counts in rho: there a pure epsilon costs far more than what was asked.
         """
         domain = engine.domain
-        is_free = self.ledger is None and not budget.is_exact
+        is_free = self._charged is None and not budget.is_exact
         if budget.delta and is_free and domain.records is not None:
             per_person = 1 if domain.person is None else domain.person.records
             pure, n = Budget(budget.epsilon), max(1, domain.records)
             gain = signal_of(n, budget, per_person) / signal_of(n, pure, per_person)
             budget = budget if gain > _GAUSSIAN_GAIN else pure
-        self._part = None
         if self.interval is not None:
             share("interval", self.interval)
             self._part, engine = (
@@ -201,14 +205,19 @@ class ForestRegressor(PrivateForestRegressor):
             )
         return super()._open_curator(engine, budget, act)
 
+    def _forget(self) -> None:
+        self._part = None
+
     def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
         if hasattr(self, "interval_radius_"):  # of an earlier fit
             del self.interval_radius_
         if self._part is not None:
             coverage, claim = share("interval", self.interval), forest.guarantee
-            radius, asked = interval_radius(self._part, curator.budget, forest, coverage)
+            self.interval_radius_, asked = interval_radius(
+                self._part, curator.budget, forest, coverage
+            )
             forest = replace(forest, guarantee=replace(claim, asked=claim.asked + asked))
-            self.interval_radius_, self._part = radius, None  # the table is not kept
+            self.interval_ = coverage
         super()._keep(forest, curator, disjoint)
 
 

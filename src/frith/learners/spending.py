@@ -19,23 +19,31 @@ class _Sum:
     delta: Fraction = Fraction(0)
     largest_epsilon: Fraction = Fraction(0)
     largest_delta: Fraction = Fraction(0)
+    drafts_epsilon: Fraction = Fraction(0)
+    drafts_delta: Fraction = Fraction(0)
 
 
 _sums: dict[str, _Sum] = {}
 _one_at_a_time = threading.Lock()
 
 
-def add(budget: Budget, guarantee: Guarantee, *, disjoint: bool = False) -> None:
+def add(
+    budget: Budget, guarantee: Guarantee, *, disjoint: bool = False, draft: bool = False
+) -> None:
     """Count one fit. One that shares no protected unit with any other does not add: the larger counts.
 
-    The guarantee may include what a domain was paid for, which was counted when it was drafted.
+    A draft of a domain reads all records, so it adds to disjoint fits too. The guarantee of a fit may
+    include what its domain was paid for, which was counted when it was drafted.
     """
     if not guarantee.holds or not isinstance(budget.epsilon, Fraction):  # there is no price
         return
     with _one_at_a_time:
         total = _sums.setdefault(guarantee.neighbors, _Sum())
         total.fits += 1
-        if disjoint:
+        if draft:
+            total.drafts_epsilon += budget.epsilon
+            total.drafts_delta += budget.delta
+        elif disjoint:
             total.largest_epsilon = max(total.largest_epsilon, budget.epsilon)
             total.largest_delta = max(total.largest_delta, budget.delta)
         else:
@@ -51,8 +59,8 @@ def together(neighbors: str) -> str | None:
             return None
         amounts = PartyShare(
             f"all {total.fits} fits of this process together",
-            max(total.epsilon, total.largest_epsilon),
-            max(total.delta, total.largest_delta),
+            total.drafts_epsilon + max(total.epsilon, total.largest_epsilon),
+            total.drafts_delta + max(total.delta, total.largest_delta),
         )
         others = sum(each.fits for each in _sums.values()) - total.fits
         beside = f"; {others} more protect another unit, and do not add" if others else ""

@@ -20,6 +20,7 @@ epsilons add, always.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -212,7 +213,13 @@ def _union(domains: Mapping[str, Domain]) -> Domain:
         records.pop() if len(records) == 1 else None,
         first.person,
         any(d.learned for d in domains.values()),
+        paid=_paid_together([d.paid for d in domains.values() if d.paid is not None]),
     )
+
+
+def _paid_together(paid: list[Guarantee]) -> Guarantee | None:
+    """What the parts of a domain cost in all: drafts of one table add, whoever has them."""
+    return functools.reduce(Guarantee.then, paid) if paid else None
 
 
 def _translated(forest: Forest, domain: Domain) -> Trees:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -79,10 +79,19 @@ def _is_below(word: int, g: Fraction) -> bool:
 
 
 def _enclose(g: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Numbers at most and at least exp(-g). Decimals round exp to the nearest, whatever the mode."""
+    """Numbers at most and at least exp(-g). Decimals round exp to the nearest, whatever the mode.
+
+    Contexts are our own and signs are copied: an operator would round as the caller's context says.
+    """
     if g == 0:
         return Fraction(1), Fraction(1)
-    down, up = (Context(prec=bits, rounding=mode) for mode in (ROUND_FLOOR, ROUND_CEILING))
-    most, least = (c.divide(c.create_decimal(g.numerator), g.denominator) for c in (up, down))
-    low, high = down.next_minus(down.exp(-most)), up.next_plus(up.exp(-least))
+    if g > bits:
+        return Fraction(0), Fraction(1, 1 << bits)
+    down, up = (
+        Context(bits, mode, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+        for mode in (ROUND_FLOOR, ROUND_CEILING)
+    )
+    most, least = (c.divide(Decimal(g.numerator), Decimal(g.denominator)) for c in (up, down))
+    low = down.next_minus(down.exp(most.copy_negate()))
+    high = up.next_plus(up.exp(least.copy_negate()))
     return max(Fraction(0), Fraction(low)), Fraction(high)

@@ -22,7 +22,8 @@ Proof    Canonne, Kamath and Steinke 2020, Algorithms 1 and 2, in whole numbers:
          ones behind them, as if they had been there from the start. No draw is thrown away.
 
          *Overflow.* t < 2^53 and v < `LONGEST` = 2^10 keep x below 2^63. A draw that reaches v =
-         `LONGEST` goes on in Python's integers: v has no memory.
+         `LONGEST` goes on in Python's integers: v has no memory. Only noise past 2^63, whose chance is
+         below e^-1000 at the scales drawn here, is cut off there.
 
 Assumes  that the operating system's random bytes are uniform.
 

@@ -114,6 +114,11 @@ def check_source(
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
         )
+    if domain.paid is not None:
+        raise invalid(
+            "the domain was paid for, and a table's account here does not hold that price yet; declare "
+            "the bounds and values that are public",
+        )
     try:
         engine = open_source(context.settings, source.to_text(), domain)
     except FrithError as error:
