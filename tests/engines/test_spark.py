@@ -519,13 +519,14 @@ def test_a_level_of_c45_is_one_job_and_its_noise_is_drawn_once_centrally(spark, 
     table, domain = small_table(200), small_domain()
     engine = Watched(spark.createDataFrame(table).repartition(4), domain)
     drawn = []
-    perturb = type(Curator(engine, Budget.of(1))._source).perturb
+    source = type(Curator(engine, Budget.of(1))._source)
+    perturb = source.perturb
 
     def counted(self, exact, noise, threads):
         drawn.append(exact.copy())
         return perturb(self, exact, noise, threads)
 
-    monkeypatch.setattr("frith.privacy.sources.OpenDPSource.perturb", counted)
+    monkeypatch.setattr(source, "perturb", counted)
     C45Classifier(epsilon=1, max_depth=2, min_support=-1_000).fit(engine)
     assert len(drawn) == len(engine.came_back) == 2
     first = drawn[0].sum(axis=(0, 2))

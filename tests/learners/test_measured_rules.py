@@ -95,7 +95,7 @@ def test_they_are_saved_with_the_forest(tmp_path):
     again = Forest.load(tmp_path / "forest.json")
     assert again == forest
     assert str(again.measured.rules()) == str(forest.measured.rules())
-    assert "rules were counted" in again.describe()
+    assert "rules counted beside it" in again.describe()
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "nursery"])

@@ -253,7 +253,8 @@ def test_describe_adds_up_the_fits_of_the_process():
 @pytest.mark.usefixtures("fresh_sum")
 def test_fits_that_protect_another_unit_are_named_and_not_added():
     model = fit(learner("0.3"))
-    spending.add(replace(model.forest_.guarantee, neighbors="all records of one person"))
+    claim = replace(model.forest_.guarantee, neighbors="all records of one person")
+    spending.add(frith.Budget.of("0.3"), claim)
     model = fit(learner("0.3"))
     assert "all 2 fits of this process together: epsilon=0.6" in model.describe()
     assert "1 more protect another unit, and do not add" in model.describe()
