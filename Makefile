@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Without bytecode files every process compiles all that it imports again: seconds each, and tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint pythons prove peers accuracy compare bench docs setup java chromium clean
+.PHONY: demo test lint pythons prove peers accuracy scoreboard compare attack bench docs setup java chromium clean
 
 $(SMALL): pyproject.toml
 	@echo "setting up $(VENV) for the demo (once)"
@@ -57,8 +57,14 @@ peers: $(READY)  ## other people's private learners, to measure against
 accuracy: $(READY)  ## the flagship against the peers; resumes, writes docs/results/accuracy.*
 	$(BIN)/python benchmarks/accuracy.py
 
+scoreboard: $(READY)  ## the flagship on every classification table; says how long, resumes, writes docs/results/scoreboard.*
+	$(BIN)/python benchmarks/scoreboard.py
+
 compare: peers  ## all our learners and other people's on the same folds; resumes, writes docs/results/peers.*
 	$(BIN)/python benchmarks/peers.py
+
+attack: $(READY)  ## other people's attacks on our forests and on others'; resumes, writes docs/results/attacks.*
+	$(BIN)/python benchmarks/attacks.py
 
 bench: $(READY)  ## speed against limits and peers
 	$(BIN)/python benchmarks/speed.py
@@ -71,4 +77,4 @@ docs: $(READY)  ## the guide as a site, in site/; its pictures are drawn from wh
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site
+	rm -rf $(VENV) $(VENV)-3.* .attacks .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site

@@ -19,7 +19,7 @@ import pandas as pd
 
 from frith import ForestClassifier
 from frith.curator import Curator
-from frith.curator.confusion import private_score
+from frith.curator.confusion import score_confusion
 from frith.engines import open_table
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
@@ -128,7 +128,7 @@ def check_intervals(job: dict[str, Any]) -> dict[str, Any]:
     table = Table(X, y, domain.to_json())
     first = list(_held(table, [rules[i] for i in range(min(10, len(rules)))]))
     rest = list(_held(table, [rules[int(i)] for i in later]))
-    score = private_score(Curator(open_table(X.assign(**{domain.label.name: y}), domain),
+    score = score_confusion(Curator(open_table(X.assign(**{domain.label.name: y}), domain),
                                   Budget.of(job["epsilon"])), forest)  # fmt: skip
     low, high = score.accuracy_interval
     accuracy = float(np.mean(forest.predict(X).astype(str) == y.astype(str).to_numpy()))

@@ -3,7 +3,9 @@
     python benchmarks/gpu.py [--records 1000000000] [--quick]
 
 Records are made up: one batch of random codes, which a table repeats. Loading them into the GPU's memory
-is timed apart; a fit includes everything else, noise and choices too. Writes docs/results/gpu.md.
+is timed apart; a fit includes everything else, noise and choices too. From Parquet files, a fit is timed
+beside a count of the records, which reads, encodes and copies them. Every kind of question is compared
+with the CPU's sums. Writes docs/results/gpu.md.
 """
 
 from __future__ import annotations
@@ -12,19 +14,23 @@ import argparse
 import itertools
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numba import cuda
 
-from frith import Categorical, Domain, Numeric
+from frith import Categorical, Domain, Numeric, open_table
 from frith.curator import Curator
 from frith.domain.encoding import Batch
+from frith.engines import MemoryEngine
 from frith.engines.base import LocalEngine, Task
-from frith.engines.cuda import CudaEngine
+from frith.engines.cuda import QUESTIONS, CudaEngine
 from frith.kernels import RecordCount
 from frith.learners import ForestClassifier, RandomDecisionForestClassifier
 from frith.privacy.budget import Budget
@@ -33,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "results" / "gpu.md"
 BATCH = 2**24
 CHECKED = 50_000_000
+FEW = 100_000
 
 
 class RepeatedBatch(LocalEngine):
@@ -58,8 +65,24 @@ class RepeatedBatch(LocalEngine):
             yield lambda rows=rows: Batch(self.batch.codes[rows], self.batch.labels[rows])
 
 
-def domain_of(attributes: int, records: int) -> Domain:
-    numbers = tuple(Numeric(f"x{a}", 0, 1, cells=16) for a in range(attributes))
+class CodesInMemory(MemoryEngine):
+    """The same records as the engine in memory keeps them, without a table that they were read from."""
+
+    def __init__(self, table: RepeatedBatch):
+        empty = pa.table({name: pa.array([], pa.string()) for name in _names(table.domain)})
+        super().__init__(empty, table.domain)
+        batches = [task() for task in table.tasks(())]
+        codes = np.concatenate([batch.codes for batch in batches])
+        labels = np.concatenate([batch.labels for batch in batches])
+        self.__dict__["_encoded"] = Batch(codes, labels)
+
+
+def _names(domain: Domain) -> tuple[str, ...]:
+    return (*domain.names, domain.label.name)
+
+
+def domain_of(attributes: int, records: int, high: int = 1) -> Domain:
+    numbers = tuple(Numeric(f"x{a}", 0, high, cells=16) for a in range(attributes))
     return Domain(numbers, Categorical("label", ("no", "yes")), records=records)
 
 
@@ -96,7 +119,7 @@ def compare(records: int) -> list[str]:
         ("flagship", flagship, 20),
     ):
         table = RepeatedBatch(domain_of(attributes, records), records)
-        engine = BothEngines(table, CudaEngine(table))
+        engine = BothEngines(CodesInMemory(table), CudaEngine(table))
         make(table.domain).learn(Curator(engine, Budget.of(1)))
         kinds = ", ".join(sorted(kind.__name__ for kind in engine.seen))
         lines.append(f"| {name} | {records:,} x {attributes} | {kinds} | equal |")
@@ -126,6 +149,48 @@ def measure_fit(name: str, make: Any, attributes: int, limit: float, records: in
     return line
 
 
+def every_question() -> list[str]:
+    """The conformance suite of the tests, on this GPU."""
+    from tests.engines.both_engines import fit_all
+
+    missing = set(QUESTIONS) - (agreed := fit_all(FEW))
+    if missing:
+        raise SystemExit(f"never asked: {missing}")
+    kinds = ", ".join(sorted(kind.__name__ for kind in agreed))
+    return ["", f"Every kind of question at {FEW:,} records, all equal: {kinds}."]
+
+
+def from_files(records: int) -> list[str]:
+    """From Parquet on disk to a forest, beside reading, encoding and copying alone."""
+    domain, lines = domain_of(20, records, 16), []
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+        write_files(Path(folder), domain, records)
+        for name, make in (("random forest", random_forest), ("flagship", flagship)):
+            loading, _ = timed(lambda: _open(folder, domain).aggregate(RecordCount()))
+            whole, _ = timed(lambda make=make: fits(_open(folder, domain), make, 1))
+            lines.append(
+                f"| {name} | {records:,} x 20 | {loading:.1f} | {whole:.1f} | {whole / loading:.2f} | 1.5 |"
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
+def _open(folder: str, domain: Domain) -> Any:
+    return open_table(folder, domain, device="cuda")
+
+
+def write_files(folder: Path, domain: Domain, records: int) -> None:
+    """Numbers as bytes, of which one batch is written again and again."""
+    rows = min(records, 10_000_000)
+    rng = np.random.default_rng(0)
+    columns = {name: rng.integers(0, 16, rows, dtype=np.uint8) for name in domain.names}
+    labels = np.array(["no", "yes"])[(columns["x0"] + rng.integers(0, 16, rows) > 15).astype(int)]
+    table = pa.table(columns | {"label": pa.array(labels).dictionary_encode()})
+    for i in range(-(-records // rows)):
+        part = table.slice(0, min(rows, records - i * rows))
+        pq.write_table(part, folder / f"{i}.parquet", row_group_size=1_000_000)
+
+
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--records", type=int, default=1_000_000_000)
@@ -148,6 +213,11 @@ def main() -> int:
             ["", "## Sums equal to the CPU's", "", "| fit | records x attributes | questions | |",
              "| --- | --- | --- | --- |"],
             compare(min(CHECKED, records)),
+            every_question(),
+            ["", "## From Parquet files", "",
+             "| fit | records x attributes | reading, encoding, copying | from files to forest | ratio | "
+             "limit |", "| --- | --- | ---: | ---: | ---: | ---: |"],
+            from_files(records // 10),
             [""],
         )
     )  # fmt: skip

@@ -6,9 +6,10 @@
 Each mutant is one change to the syntax tree of one file: an operator, a comparison's boundary, a
 constant, `max` for `min`, a charge left out, a scale rounded to nearest. Every process has a copy of
 the package; the mutated file is written into it, and the tests that are named for the file run
-against it until one fails. Results go to docs/results/mutants.csv as they come, so a run resumes
-where it stopped; docs/results/mutants.md lists every mutant with what killed it. The script ends with
-exit code 1 while a mutant is untried, or survives without a reason in mutants_explained.toml.
+against it until one fails, those that killed others of the file's mutants first. Results go to
+docs/results/mutants.csv as they come, so a run resumes where it stopped; docs/results/mutants.md
+lists every mutant with what killed it. The script ends with exit code 1 while a mutant is untried,
+or survives without a reason in mutants_explained.toml.
 
 `--set learners` breaks the papers' learners instead (mutants_learners.py): first each equation by
 hand, then like the privacy code; its results are in mutants_learners.csv and .md. `--sample N` tries N
@@ -48,6 +49,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "frith"
 RESULTS = ROOT / "docs" / "results"
 SLOW = 3  # a mutant that takes so many times as long as none is one that loops: killed by time
+KILLERS = 4  # so many tests that killed a file's last mutants are tried first
 IDLE = 6  # and one that waits takes so many times its limit of CPU time by the clock
 
 TESTS: dict[str, tuple[str, ...]] = {
@@ -59,7 +61,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "privacy/composition.py": ("tests/privacy/test_budget.py",),
     "privacy/mechanisms.py": (
-        "tests/privacy/test_mechanisms.py", "tests/privacy/test_sign_choice.py",
+        "tests/privacy/test_sources.py", "tests/privacy/test_mechanisms.py",
+        "tests/privacy/test_sign_choice.py",
     ),
     "privacy/labeling.py": ("tests/privacy/test_labeling.py",),
     "privacy/shares.py": ("tests/privacy/test_shares.py",),
@@ -313,6 +316,7 @@ class Copy:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="frith-mutants-"))
         self.limits: dict[str, int] = {}
+        self.killers: dict[str, list[str]] = {}
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, self.folder / "frith", ignore=ignored)
         os.environ |= QUICK
@@ -326,7 +330,7 @@ class Copy:
         if child == 0:
             os.setsid()
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-            _test(self.folder, log, file)
+            _test(self.folder, log, file, self.killers.get(file, []))
         end = time.monotonic() + IDLE * limit
         while not (ended := os.wait4(child, os.WNOHANG))[0]:
             if time.monotonic() > end:
@@ -353,13 +357,17 @@ class Copy:
         path = self.folder / "frith" / mutant.file
         path.write_text(mutant.text, encoding="utf-8")
         try:
-            return self.run(mutant.file, self.limits[mutant.file])
+            code, by = self.run(mutant.file, self.limits[mutant.file])
         finally:
             shutil.copy2(SOURCE / mutant.file, path)
+        if code and "::" in by:
+            first, known = by.partition("[")[0], self.killers.get(mutant.file, [])
+            self.killers[mutant.file] = [first, *(k for k in known if k != first)][:KILLERS]
+        return code, by
 
 
-def _test(folder: Path, log: Path, file: str) -> None:
-    """In a fork: a file's tests against the copy, and the end of the process."""
+def _test(folder: Path, log: Path, file: str, first: list[str]) -> None:
+    """In a fork: a file's tests against the copy, some of them first, and the end of the process."""
     code = 1
     try:
         import numba
@@ -373,7 +381,9 @@ def _test(folder: Path, log: Path, file: str) -> None:
         numba.config.DISABLE_JIT = file.removesuffix(".py") in KERNELS
         sys.path.insert(0, str(folder))
         os.chdir(ROOT)
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *GUARDS[file]]))
+        code = 0
+        for tests in filter(None, (first, GUARDS[file])):
+            code = code or int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
     finally:
         sys.stdout.flush()
         os._exit(code)

@@ -29,7 +29,8 @@ from accuracy import CHECKED, EPSILONS, FLAGSHIP, METRICS, OTHERS, QUICK, TUNED,
 
 from frith import Categorical
 from frith._jit import available_threads
-from frith.domain.encoding import columns_of, encode_label
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_label
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN = ROOT / ".peers"

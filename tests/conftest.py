@@ -27,7 +27,7 @@ def few_steps():
     """Without noise the flagship makes many steps, each a pass; a few of them shows as much."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("frith.growing.boosting.LIMIT_STEPS", 12)
-        patch.setattr("frith.learners.forest.LIMIT_STEPS", 12)
+        patch.setattr("frith.growing.planning.LIMIT_STEPS", 12)
         patch.setattr("frith.growing.residual_boosting.LIMIT_STEPS", 5)
         yield
 

@@ -48,6 +48,7 @@ class Host:
             tables.register(
                 self.context, session, name, Source(CONNECTION, "table.parquet"),
                 small_domain(records=400), Policy(epsilon, **policy), title="A small table",
+                curator="carla",
             )  # fmt: skip
             if batch:
                 later = Source(CONNECTION, "later.parquet")
@@ -92,7 +93,7 @@ def hosted(folder):
     small_table(100, seed=1).to_parquet(folder / "later.parquet")
     context = open_context(with_sample(Settings(database=str(folder / "server.db")), folder))
     with context.database.write() as session:
-        members.add_member(context, session, "carla", "curator")
+        members.add_member(context, session, "carla", "operator")
         token = members.issue_token(context, session, "carla").text
     stop, desk = threading.Event(), threading.Lock()
     worker = threading.Thread(target=PausingWorker(context, desk).run, args=(stop.is_set, 0.02))

@@ -14,7 +14,10 @@ ROOMS = (
     "client", "parties", "audit", "datasets", "server", "cli",
 )  # fmt: skip
 """The folder list, which is the architecture: a room imports from rooms before it, never after."""
-BELOW = ("_amounts", "errors", "_csv", "_documents", "_arrays", "_jit", "_threads", "_version")
+BELOW = (
+    "_amounts", "errors", "_csv", "_documents", "_arrays", "_jit", "_threads", "_version",
+    "_markup", "_progress",
+)  # fmt: skip
 ABOVE = ("__init__", "__main__")
 
 

@@ -1,5 +1,6 @@
 """The folder list is the architecture: imports point one way, and only learners know scikit-learn."""
 
+import signal
 import subprocess
 import sys
 
@@ -54,7 +55,7 @@ def test_tests_and_rooms_have_the_same_names():
     here = SOURCE.parents[1] / "tests"
     folders = {p.name for p in here.iterdir() if (p / "__init__.py").exists()}
     assert set(ROOMS) <= folders
-    assert folders - set(ROOMS) == {"browser", "docs", "formats"}
+    assert folders - set(ROOMS) == {"browser", "docs", "formats", "issuer"}
 
 
 def test_a_bare_import_loads_nothing_heavy():
@@ -78,3 +79,8 @@ def test_a_bare_import_reaches_the_rooms_that_people_use():
 def test_nothing_stores_or_sends_a_pickle():
     for path in FILES:
         assert "pickle" not in {m.split(".")[0] for m in imported(path)}, path
+
+
+def test_reading_the_source_for_its_examples_changes_no_signal():
+    """A process that ignores the signal to end, as jobs' own server does, hangs pools of its forks."""
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN

@@ -1,6 +1,7 @@
 """A wheel built from the tree has all that it needs, and works where nothing else of ours is."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -105,3 +106,15 @@ def _get(url, server):
             assert server.poll() is None, "the server has ended"
             time.sleep(0.1)
     raise AssertionError("the server does not answer")
+
+
+def test_version_changelog_and_citation_agree():
+    from frith import __version__ as version
+
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)$", changelog, re.MULTILINE)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert released[0][0] == version
+    assert f"\nversion: {version}\n" in citation
+    assert f"\ndate-released: {released[0][1]}\n" in citation

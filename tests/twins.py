@@ -247,6 +247,21 @@ def confusion_counts(records, trees, values, vote):
     return counts
 
 
+def score_counts(records, forest, positive, edges, groups):
+    """Records by group, by bin of the probability of one label, by whether they have it.
+
+    `groups` has the group of each code of an attribute, and that attribute; or None.
+    """
+    n_groups = 1 if groups is None else max(groups[1]) + 1
+    counts = np.zeros((n_groups, len(edges) + 1, 2), dtype=int)
+    for codes, label in records:
+        chance = forest.proba_of_codes(np.array([codes]))[0, positive]
+        place = sum(chance > edge for edge in edges)
+        group = 0 if groups is None else groups[1][codes[groups[0]]]
+        counts[group, place, int(label == positive)] += 1
+    return counts
+
+
 # -- persons -----------------------------------------------------------------------------------
 
 WORD = 2**64

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         SignalForestClassifier,
     )
     from frith.learners.private_domain import draft_privately
+    from frith.learners.private_score import private_score
+    from frith.learners.search import PrivateSearchCV
     from frith.learners.session import budget
     from frith.ledger import Ledger
     from frith.privacy import Budget, Guarantee
@@ -57,6 +59,7 @@ _HOMES = {
     "Ordered": "frith.domain",
     "Person": "frith.domain",
     "PrivacyLeakWarning": "frith.errors",
+    "PrivateSearchCV": "frith.learners.search",
     "RandomDecisionForestClassifier": "frith.learners",
     "RandomDecisionForestRegressor": "frith.learners",
     "RemoteError": "frith.errors",
@@ -68,6 +71,7 @@ _HOMES = {
     "draft_privately": "frith.learners.private_domain",
     "learn_domain": "frith.engines.draft",
     "open_table": "frith.engines",
+    "private_score": "frith.learners.private_score",
 }
 __all__ = [
     "Budget",
@@ -89,6 +93,7 @@ __all__ = [
     "Ordered",
     "Person",
     "PrivacyLeakWarning",
+    "PrivateSearchCV",
     "RandomDecisionForestClassifier",
     "RandomDecisionForestRegressor",
     "RemoteError",
@@ -100,6 +105,7 @@ __all__ = [
     "draft_privately",
     "learn_domain",
     "open_table",
+    "private_score",
 ]
 
 

@@ -13,13 +13,18 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LOOPS: list[Any] = []
+"""Every compiled function that was imported."""
+
 
 def compiled(function: F) -> F:
     """`numba.njit` that releases the GIL; a read-only install without a home compiles in memory."""
     try:
-        return cast(F, numba.njit(nogil=True, cache=True)(function))
+        loop = numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:  # numba found no folder it may write its cache to
-        return cast(F, numba.njit(nogil=True)(function))
+        loop = numba.njit(nogil=True)(function)
+    LOOPS.append(loop)
+    return cast(F, loop)
 
 
 def available_threads() -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -32,3 +33,17 @@ def on_threads(threads: int, work: Callable[[], T]) -> list[T]:
     finally:
         wait(others)
     return [own, *(other.result() for other in others)]
+
+
+def ahead(threads: int, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
+    """What tasks return, in their order; so many at a time are done before they are asked for."""
+    waiting: deque[Future[T]] = deque()
+    try:
+        for task in tasks:
+            waiting.append(_pool().submit(task))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        wait(waiting)

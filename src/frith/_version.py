@@ -1,3 +1,3 @@
 """The version, where everything below the package's front page can read it."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

@@ -93,7 +93,10 @@ def test_a_servers_forests_give_away_no_more_about_canaries_than_they_were_charg
         canaries[inside].to_parquet(tmp_path / "canaries.parquet")
         with host.context.database.write() as session:
             source = Source(CONNECTION, "canaries.parquet")
-            tables.register(host.context, session, "aviary", source, domain, Policy("100"))
+            policy = Policy("100")
+            tables.register(
+                host.context, session, "aviary", source, domain, policy, curator="carla"
+            )
         with host.connect() as database:
             kept, loose = (
                 database.train("aviary", "random-decision", epsilon=e, n_trees=1).forest_

@@ -9,7 +9,7 @@ import pytest
 from frith import Categorical, Domain, ForestClassifier, RandomDecisionForestClassifier
 from frith.ledger import Ledger
 from frith.privacy import Budget
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 
 EVIL = "=HYPERLINK(1)"
 WORDS = (EVIL, "+x", "-x", "@x", "\tx", "\rx", "a\r=x")

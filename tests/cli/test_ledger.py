@@ -4,7 +4,8 @@ import json
 
 from frith import Budget, Ledger
 from frith.ledger.database import Database
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
+from frith.server.schema import RegisteredTable
 
 
 def test_a_ledger_is_created_with_its_budget(run, tmp_path):
@@ -91,3 +92,21 @@ def test_the_servers_variable_says_where_the_ledger_is(run, tmp_path, monkeypatc
     assert "lost with a backup" in run("ledger", "export").stdout
     assert "3 entries" in run("ledger", "verify").stdout
     assert "1 entries" in run("ledger", "verify", other.path).stdout
+
+
+def test_the_budget_of_a_servers_table_is_not_raised_here(run, tmp_path):
+    """One person at the host would raise it alone, and the server would sell it."""
+    place = tmp_path / "server.db"
+    for account in ("nursery", "nursery+later", "nursery@3/ana", "census"):
+        Ledger.create(place, epsilon=1, account=account)
+    database = Database(place)
+    with database.write() as session:
+        columns = {"title": "", "source": "{}", "domain": "{}", "policy": "{}", "created": ""}
+        session.add(RegisteredTable(name="nursery", signed=True, version=1, **columns))
+    database.close()
+    for account in ("nursery", "nursery+later", "nursery@3/ana"):
+        said = run("ledger", "raise", place, "--epsilon", 2, "--account", account, code=2).stderr
+        assert "needs two people" in said
+        assert Ledger(place, account).budget.epsilon == 1
+    run("ledger", "raise", place, "--epsilon", 2, "--account", "census")
+    assert Ledger(place, "census").budget.epsilon == 2

@@ -266,7 +266,7 @@ def test_a_curator_opens_a_table_to_an_analyst(host, curator, run, tmp_path, mon
     monkeypatch.setenv("FRITH_TOKEN", made.stdout.strip())
     assert "0.25 left" in run("remote", "--url", host.url, "budget", "ward").stdout
     refused = run("remote", "--url", host.url, "raise-version", "ward", code=2)
-    assert "only a curator" in refused.stderr
+    assert "only an operator" in refused.stderr
     curator("withdraw", "ward", "omar")
     assert "no such table" in run("remote", "--url", host.url, "budget", "ward", code=2).stderr
     [token] = json.loads(curator("token", "list", "omar", "--json").stdout)
@@ -274,9 +274,25 @@ def test_a_curator_opens_a_table_to_an_analyst(host, curator, run, tmp_path, mon
     assert "valid token" in run("remote", "--url", host.url, "tables", code=2).stderr
 
 
+def test_a_curator_buys_a_domain(host, curator):
+    columns = (
+        "--column",
+        "size=number",
+        "--column",
+        "color=blue,green,red",
+        "--column",
+        "good=no,yes",
+    )
+    said = curator("register-paid", "bought", "sample", "table.parquet", "--label", "good", *columns,
+                   "--price", 20, "--epsilon", 30, "--records", 400)  # fmt: skip
+    assert "bought" in said.stdout
+    assert "10 left" in curator("budget", "bought").stdout
+    assert "all as they were written" in curator("verify").stdout
+
+
 def test_a_policy_is_shown_and_changed_in_part(host, curator):
-    table, _ = host.add_table("1", least_epsilon="0.01")
-    assert json.loads(curator("policy", table).stdout)["epsilon"] == "1"
+    table, _ = host.add_table("4", least_epsilon="0.01")
+    assert json.loads(curator("policy", table).stdout)["epsilon"] == "4"
     changed = json.loads(
         curator("policy", table, "--epsilon", 3, "--request-epsilon", "1/2").stdout
     )

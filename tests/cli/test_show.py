@@ -6,7 +6,7 @@ import pytest
 
 from frith import Forest
 from frith.privacy import Budget, Guarantee
-from frith.privacy.guarantee import person_neighbors
+from frith.privacy.neighbors import person_neighbors
 from frith.privacy.promise import promise
 
 

@@ -170,3 +170,16 @@ def test_a_domain_that_is_no_text_is_explained(run, desk):
     table = desk / "table.parquet"
     result = run("train", table, "--domain", table, "--epsilon", 1, "-o", desk / "f.json", code=2)
     assert f"{table} is not valid TOML" in result.stderr
+
+
+def test_a_public_table_or_forest_is_a_prior(run, desk):
+    own = ["--domain", desk / "domain.toml", "--epsilon", 1, "--force"]
+    run("train", desk / "table.csv", *own, "-o", desk / "first.json")
+    for public in ("table.parquet", "first.json"):
+        said = run("train", desk / "table.csv", *own, "--public", desk / public,
+                   "--set", 'question_weights={"size": 2}', "-o", desk / "second.json")  # fmt: skip
+        assert "trust in the prior" in said.stdout
+        assert "prior" in str(Forest.load(desk / "second.json").guarantee)
+    run("train", desk / "table.csv", *own, "--public", desk / "first.json", "-o", desk / "first.json",
+        code=2)  # fmt: skip
+    train(run, desk, "--epsilon", 1, "--public", desk / "first.json", code=2)  # another learner

@@ -15,6 +15,7 @@ import frith
 from frith.client import Job, RemoteDatabase, wire
 from frith.client.documents import Account
 from frith.curator.confusion import Score
+from frith.curator.label_score import LabelScore
 from frith.errors import BudgetExceeded, RemoteError
 from frith.learners import BY_NAME
 from tests.hosting import hosted, listening, self_signed
@@ -258,6 +259,25 @@ def test_a_dry_run_is_free(asked):
     assert "made up" in str(model.forest_.guarantee)
     assert len(model.predict(X)) == len(X)
     assert database.budget(table).spent == 0
+
+
+def test_scores_of_a_label_are_charged_and_private(asked):
+    table, database = asked
+    model = database.train(table, "random-decision", epsilon=1, n_trees=3)
+    score = database.score_label(model, epsilon="0.5", by=["color"])
+    assert isinstance(score, LabelScore)
+    assert (score.positive, score.guarantee.epsilon) == ("yes", Fraction(1, 2))
+    assert 0 <= score.auc.low <= score.auc.high <= 1
+    assert [row["group"] for row in score.by("color")] == ["red", "green", "blue"]
+    assert database.budget(table).spent == Fraction(3, 2)
+    assert database.quote_score(model, "0.5").cost == Fraction(1, 2)
+    again = database.score_label(model.remote_id_, "0.50", by=["color"], positive="yes")
+    assert again == score  # the same request, spelled otherwise
+    with pytest.raises(RemoteError, match="no attribute"):
+        database.score_label(model, epsilon=1, by=["nothing"])
+    with pytest.raises(RemoteError, match="metrics are among"):
+        database.score_label(model, epsilon=1, metrics=["f1"])
+    assert database.budget(table).spent == Fraction(3, 2)
 
 
 def test_a_score_is_charged_and_private(asked):
@@ -576,7 +596,7 @@ def test_a_curator_can_open_a_table_to_an_analyst(host, curator, tmp_path):
     nora = frith.connect(host.url, issued.token)
     assert nora.domain("clinic").names == ("color", "size")
     assert nora.budget("clinic").total == Fraction(1, 4)
-    with pytest.raises(RemoteError, match="only a curator") as caught:
+    with pytest.raises(RemoteError, match="only an operator") as caught:
         nora.raise_version("clinic")
     assert caught.value.code == "forbidden"
     curator.withdraw("clinic", "nora")
@@ -590,11 +610,13 @@ def test_a_curator_can_open_a_table_to_an_analyst(host, curator, tmp_path):
 
 
 def test_a_policy_is_changed_in_part(host, curator):
-    table, _ = host.add_table("1", least_epsilon="0.01", delta="1e-6", renewal_days=7)
+    table, _ = host.add_table("4", least_epsilon="0.01", delta="1e-6", renewal_days=7)
     changed = curator.set_policy(table, epsilon=2, request_epsilon="1/2").policy
     assert (changed["epsilon"], changed["request_epsilon"]) == ("2.0", "0.5")
     assert (changed["least_epsilon"], changed["renewal_days"]) == ("0.01", 7)
     assert curator.set_policy(table, least_epsilon=None).policy["least_epsilon"] == "0.001"
+    with pytest.raises(RemoteError, match="needs two people"):
+        curator.set_policy(table, epsilon=3)
     with pytest.raises(ValueError, match="a policy has no epsilom"):
         curator.set_policy(table, epsilom=1)
 
@@ -662,7 +684,7 @@ def test_the_ledger_is_read_and_verified(host, curator):
     found = curator.verify_ledger()
     assert found.holds
     assert found.entries == len(curator.ledger())
-    with pytest.raises(RemoteError, match="only a curator"):
+    with pytest.raises(RemoteError, match="only an operator"):
         analyst.verify_ledger()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from frith import Budget, Categorical, Domain, Guarantee, open_table
 from frith.audit.replay import arbitrary_releases, replay
 from frith.curator import Curator
-from frith.curator.confusion import PUBLIC_FOREST, Score, private_score
+from frith.curator.confusion import PUBLIC_FOREST, Score, score_confusion
 from frith.errors import FormatError, FrithError, QuestionError, TooManyCells
 from frith.forest import Forest
 from frith.forest.voting import VOTES
@@ -46,7 +46,7 @@ def score_of(counts, variance=0.0, labels=("no", "yes")):
 def test_without_noise_it_is_the_confusion_matrix_by_hand(vote):
     table, domain = small_table(), small_domain()
     forest = forest_of(domain, vote)
-    score = private_score(Curator(open_table(table, domain), Budget.of("inf")), forest)
+    score = score_confusion(Curator(open_table(table, domain), Budget.of("inf")), forest)
     records = twins.records_of(table.to_dict("list"), domain)
     expected = twins.confusion_counts(records, forest.trees, forest.values, vote)
     assert score.counts.tolist() == expected.tolist()
@@ -60,7 +60,7 @@ def test_without_noise_it_is_the_confusion_matrix_by_hand(vote):
 def test_it_is_one_question_for_all_that_is_left(delta):
     curator = Curator(open_table(small_table(), small_domain()), Budget.of(1, delta))
     curator.noisy_counts(RecordCount(), Fraction(1, 4), "number of records")
-    score = private_score(curator, forest_of(small_domain()))
+    score = score_confusion(curator, forest_of(small_domain()))
     assert curator.remaining_share == 0
     last = score.guarantee.asked[-1]
     assert (last.purpose, last.share, last.cells) == ("confusion matrix", Fraction(3, 4), 4)
@@ -68,7 +68,7 @@ def test_it_is_one_question_for_all_that_is_left(delta):
     kind = DiscreteGaussian if delta else DiscreteLaplace
     assert score.variance == kind(Fraction(3, 4) * curator.budget.total, 1).variance
     with pytest.raises(ValueError, match="nothing is left of the budget"):
-        private_score(curator, forest_of(small_domain()))
+        score_confusion(curator, forest_of(small_domain()))
 
 
 def test_the_noise_is_that_of_one_record():
@@ -76,7 +76,7 @@ def test_the_noise_is_that_of_one_record():
     label = Categorical("good", tuple(f"label {i}" for i in range(100)))
     domain = Domain(small_domain().attributes, label)
     curator = Curator(open_table(small_table(50), domain), Budget.of("0.2"))
-    noise = private_score(curator, forest_of(domain)).counts.ravel()
+    noise = score_confusion(curator, forest_of(domain)).counts.ravel()
 
     def law(scale):
         return lambda k: np.log(np.tanh(0.5 / scale)) - np.abs(k) / scale
@@ -89,7 +89,7 @@ def test_too_many_labels_are_refused_before_anything_is_charged():
     domain = Domain(small_domain().attributes, Categorical("good", tuple(range(5_000))))
     curator = Curator(open_table(small_table(), domain), Budget.of(1))
     with pytest.raises(TooManyCells):
-        private_score(curator, forest_of(domain))
+        score_confusion(curator, forest_of(domain))
     assert curator.remaining_share == 1
 
 
@@ -99,7 +99,7 @@ def test_trees_that_lead_nowhere_are_refused_before_anything_is_charged():
     bad = replace(forest.trees, first_child=forest.trees.first_child + 1_000)
     curator = Curator(open_table(small_table(), domain), Budget.of(1))
     with pytest.raises(FormatError):
-        private_score(curator, replace(forest, trees=bad))
+        score_confusion(curator, replace(forest, trees=bad))
     assert curator.remaining_share == 1
 
 
@@ -114,9 +114,9 @@ def test_a_forest_of_another_domain_is_refused():
     ]
     for other in others:
         with pytest.raises(ValueError, match="domain"):
-            private_score(curator, forest_of(other))
+            score_confusion(curator, forest_of(other))
     assert curator.remaining_share == 1
-    private_score(curator, forest_of(small_domain(records=9)))  # how many there are is no matter
+    score_confusion(curator, forest_of(small_domain(records=9)))  # how many there are is no matter
 
 
 def test_labels_that_python_holds_for_equal_are_other_labels():
@@ -125,7 +125,7 @@ def test_labels_that_python_holds_for_equal_are_other_labels():
     )
     curator = Curator(open_table(small_table(), ones), Budget.of(1))
     with pytest.raises(ValueError, match="domain"):
-        private_score(curator, forest_of(truths))
+        score_confusion(curator, forest_of(truths))
 
 
 def test_a_forest_without_a_guarantee_is_told_of():
@@ -133,7 +133,7 @@ def test_a_forest_without_a_guarantee_is_told_of():
     bare = replace(forest, guarantee=Guarantee(math.inf))
     for scored, told in ((forest, False), (bare, True)):
         curator = Curator(open_table(small_table(), domain), Budget.of(1))
-        assert (PUBLIC_FOREST in private_score(curator, scored).guarantee.assumptions) == told
+        assert (PUBLIC_FOREST in score_confusion(curator, scored).guarantee.assumptions) == told
 
 
 # -- neighbors ---------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class Scoring:
         self.forest = forest
 
     def learn(self, curator):
-        return private_score(curator, self.forest)
+        return score_confusion(curator, self.forest)
 
 
 neighbors = st.tuples(
@@ -194,7 +194,7 @@ def test_a_matrix_that_counts_twice_is_refused_and_would_be_caught(monkeypatch):
     domain, table = small_domain(), small_table(60)
     forest = forest_of(domain)
     with pytest.raises(QuestionError, match="none of frith's questions"):
-        private_score(Curator(open_table(table, domain), Budget.of(1)), forest)
+        score_confusion(Curator(open_table(table, domain), Budget.of(1)), forest)
     monkeypatch.setattr("frith.curator.curator.check_question", lambda *args: None)
     pair = (open_table(t, domain) for t in (table, table.drop(index=7)))
     assert not replay(Scoring(forest), *pair, Budget.of(1), arbitrary_releases(0)).holds
@@ -235,7 +235,7 @@ def test_the_error_of_the_accuracy_is_the_spread_of_noisy_accuracies(counts):
 def test_a_score_is_the_same_after_json(labels):
     domain = Domain(small_domain().attributes, Categorical("good", labels))
     curator = Curator(open_table(small_table(), domain), Budget.of("1/3", 1e-7))
-    score = private_score(curator, forest_of(domain))
+    score = score_confusion(curator, forest_of(domain))
     again = Score.from_json(json.loads(json.dumps(score.to_json())))
     assert again == score
     assert again.guarantee == score.guarantee

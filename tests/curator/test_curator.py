@@ -19,8 +19,8 @@ from frith.kernels.criteria import MaxMass
 from frith.kernels.gradients import UNIT, GradientSums, ScoreColumn
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.splits import BinarySplit, BinarySplits
-from frith.privacy.guarantee import RECORD
 from frith.privacy.mechanisms import PrivateChoice
+from frith.privacy.neighbors import RECORD
 from frith.privacy.shares import GaussianShare, LaplaceShare
 from tests.statistics import fits_law
 from tests.tables import person_domain, small_domain, small_table

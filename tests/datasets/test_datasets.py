@@ -9,8 +9,9 @@ import pytest
 from frith import datasets
 from frith.datasets import carried, folder
 from frith.domain import Categorical, Numeric
+from frith.domain.columns import columns_of
 from frith.domain.draft import MISSING
-from frith.domain.encoding import _numbers, columns_of, encode_label
+from frith.domain.encoding import _numbers, encode_label
 
 WITHOUT_OTHERS = ["breast_cancer_diagnostic", "digits", "tic_tac_toe"]
 FROM_A_PACKAGE = ["car", "krkopt", "nursery"]

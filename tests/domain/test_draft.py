@@ -13,8 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from frith.domain import MAX_VALUES, Categorical, Date, Domain, Numeric, Ordered, Person
+from frith.domain.columns import columns_of
 from frith.domain.draft import MISSING, OTHER, draft_attributes, draft_table, draft_values
-from frith.domain.encoding import columns_of, encode_column, encode_label
+from frith.domain.encoding import encode_column, encode_label
 from frith.errors import DataError, DomainError
 from tests import twins
 from tests.domain.test_encoding import UNREADABLE, objects_of
@@ -191,6 +192,40 @@ def test_long_numbers_that_hardly_repeat_are_identifiers_and_amounts_are_not():
     drafted = draft_table(several, "y")
     assert drafted.domain.names == ("cents", "room")
     assert "if it names the protected person" in drafted.left_out["patient_id"]
+
+
+def test_a_column_in_which_some_names_come_twice_may_name_the_person():
+    frame = pd.DataFrame({"guest": [f"g{i % 70}" for i in range(100)], "y": "a", "n": 1.5})
+    assert "declare it as `[person]`" in draft_table(frame, "y").left_out["guest"]
+    alone = frame.assign(guest=[f"g{i % 99}" for i in range(100)])
+    assert "person" not in draft_table(alone, "y").left_out["guest"]
+
+
+def test_amounts_with_marks_are_told_from_identifiers():
+    cents = [19_999 + 137 * i for i in range(100)]
+    columns = {
+        "euro": [f"€{c / 100:,.2f}" for c in cents],
+        "swiss": [f"{c}'000 CHF" for c in range(100, 200)],
+        "share": [f"{c / 1000:.2f} %" for c in cents],
+        "code": [f"EU{c}" for c in cents],
+        "phone": [f"030 {c} 17" for c in cents],
+    }
+    told = draft_table(pd.DataFrame({**columns, "n": 1.5, "y": "a"}), "y").left_out
+    amounts = {name for name, why in told.items() if "write them as 1234.50" in why}
+    assert amounts == {"euro", "swiss", "share"}
+    assert "identifier" in told["code"]
+    assert "identifier" in told["phone"]
+
+
+def test_a_hint_says_how_whole_numbers_have_cells_of_their_own():
+    cells = np.arange(300) % 3 + 1
+    frame = pd.DataFrame({"adults": cells, "rate": cells / 2, "cents": cells * 1000, "y": "a"})
+    hints = draft_table(frame.assign(member=cells % 2), "y").hints
+    assert "declare `values = [0, 1]`" in hints["member"][0]
+    (told,) = [hint for hint in hints["adults"] if "whole numbers" in hint]
+    assert "`high = 4` and `cells = 3`" in told
+    assert not any("whole" in hint for name in ("rate", "cents") for hint in hints[name])
+    assert Numeric("adults", 1, 4, cells=3).edges.tolist() == [2, 3]
 
 
 def test_numbers_with_a_few_texts_among_them_are_numbers():

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from frith.domain import Categorical, Date, Domain, Numeric, Ordered
 from frith.domain.check import add_columns, empty_report
+from frith.domain.columns import chunked, columns_of
 from frith.domain.encoding import (
-    chunked,
-    columns_of,
     encode_attributes,
     encode_column,
     encode_label,
@@ -554,3 +553,33 @@ def test_a_second_before_1970_is_spelled_as_its_beginning():
             for cells in (array, array.dictionary_encode(), array.cast(pa.timestamp(unit, "UTC"))):
                 codes = encode_label(pa.chunked_array([cells]), when).tolist()
                 assert codes == [0, -1][: len(column)]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("known", [1.0, 0.7])
+def test_floats_are_encoded_without_a_copy_as_they_are_with_one(order, kind, known):
+    """In blocks, on several threads, from arrays and frames, with labels that are unknown among them."""
+    attributes = [
+        Numeric("a", -1, 1),
+        Numeric("b", 0, 9, cells=7, missing=True),
+        Numeric("c", 1, 2),
+    ]
+    domain = Domain(attributes, Categorical("y", ("no", "yes")))
+    rng = np.random.default_rng(0)
+    rows = 150_000
+    cells = np.asarray(rng.normal(size=(rows, 3)) * 3, dtype=kind, order=order)
+    cells[rng.random(cells.shape) < 0.1] = np.nan
+    cells[::997] = np.inf
+    labels = np.where(rng.random(rows) < known, "no", "?")
+    frame = pd.DataFrame(cells, columns=["a", "b", "c"]).assign(y=labels)
+    names = ["a", "b", "c"]
+    table = pa.table({name: pa.array(cells[:, j]) for j, name in enumerate(names)} | {"y": labels})
+    plain, mask = encode_records(lambda name: table[name], domain)
+    for source in (frame, table):
+        batch, found = encode_records(columns_of(source)[0], domain, threads=3)
+        assert np.array_equal(batch.codes, plain.codes)
+        assert np.array_equal(batch.labels, plain.labels)
+        assert np.array_equal(found, mask)
+    codes = encode_attributes(columns_of(cells, names)[0], domain, rows, threads=2)
+    assert np.array_equal(codes[mask], plain.codes)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric, open_table
-from frith.domain.encoding import columns_of, encode_records
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_records
 from frith.domain.synthetic import synthetic_table
 from frith.kernels import RecordCount
 from tests.strategies import domains, examples

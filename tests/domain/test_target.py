@@ -9,7 +9,8 @@ import pytest
 
 from frith.domain import Categorical, Domain, Numeric
 from frith.domain.check import add_columns, empty_report
-from frith.domain.encoding import columns_of, encode_label, encode_records
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_label, encode_records
 from frith.domain.synthetic import synthetic_table
 from frith.errors import DomainError
 

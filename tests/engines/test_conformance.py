@@ -16,7 +16,7 @@ from frith.domain.encoding import Batch
 from frith.engines import FileEngine, MemoryEngine, open_table
 from frith.errors import DataError
 from frith.growing.random_trees import grow_random_trees
-from frith.kernels import ConfusionCounts, LeafCounts, RecordCount, StrengthCounts
+from frith.kernels import ConfusionCounts, LeafCounts, RecordCount, ScoreCounts, StrengthCounts
 from frith.kernels.gradients import ScoreColumn
 from tests import twins
 from tests.engines.tables import ENGINES, WITH_NAMES, arrow, frame, write
@@ -72,6 +72,29 @@ def test_a_confusion_matrix_equals_the_twin(opened, data):
         counts = engine.aggregate(ConfusionCounts(forest))
     expected = twins.confusion_counts(records, forest.trees, forest.values, forest.vote)
     assert np.array_equal(counts, expected)
+
+
+@every_engine
+@examples(8)
+@given(data=st.data())
+def test_a_histogram_of_scores_equals_the_twin(opened, data):
+    domain = data.draw(domains())
+    table, forest = data.draw(tables(domain)), data.draw(forests(domain))
+    records = twins.records_of(table, domain)
+    positive = data.draw(st.integers(0, domain.n_labels - 1))
+    edges = sorted(data.draw(st.sets(st.sampled_from([0.1, 0.25, 1 / 3, 0.5, 0.75, 0.9]))))
+    by = data.draw(st.none() | st.integers(0, len(domain.attributes) - 1))
+    with opened(table, domain, threads=data.draw(threads), rows=data.draw(batches)) as engine:
+        counts = engine.aggregate(ScoreCounts(forest, positive, np.array(edges), by))
+    groups = None if by is None else (by, group_of_code(domain.attributes[by]))
+    assert np.array_equal(counts, twins.score_counts(records, forest, positive, edges, groups))
+
+
+def group_of_code(attribute):
+    """Values apart; of more than 16 cells, four quarters, and missing apart."""
+    if not isinstance(attribute, Numeric) or attribute.cells <= 16:
+        return list(range(attribute.size))
+    return [min(4, int(4 * code / attribute.cells)) for code in range(attribute.size)]
 
 
 def leaves_of(grown, tree):

@@ -244,9 +244,8 @@ def test_a_connection_cut_between_two_passes_fails_the_fit(postgres, opened, tmp
         if len(passes) == 2:
             cut(postgres, opened)
 
-    model._progress = progress
     with pytest.raises(SourceError, match=AGAIN):
-        model.fit(opened)
+        model.fit(opened, progress=progress)
     assert len(passes) == 2
     assert len(ledger.entries()) == 1
     assert not hasattr(model, "forest_")

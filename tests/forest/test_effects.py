@@ -17,6 +17,8 @@ from frith import Categorical, Domain, Forest, ForestClassifier, Numeric
 from frith.datasets import load
 from frith.domain.synthetic import synthetic_table
 from frith.errors import FrithError
+from frith.forest.draw import COLORS
+from frith.forest.effect_pictures import legend
 from frith.forest.scores import Scores
 from frith.growing.additive import shrunk_effects
 from frith.learners import BY_NAME
@@ -315,3 +317,12 @@ def test_inspection_tools_of_scikit_learn_work():
     worth = permutation_importance(model, X[:200], y[:200], n_repeats=2, random_state=0)
     assert worth.importances_mean.shape == (X.shape[1],)
     assert worth.importances_mean.max() > 0
+
+
+def test_a_label_has_one_color_in_effects_and_trees():
+    forest = ForestClassifier(small_domain(), epsilon=5).fit(small_table()).forest_
+    second, first = legend(forest.effects())
+    assert [first, second] == [
+        (color, f"towards {label}")
+        for color, label in zip(COLORS, forest.domain.label_values, strict=False)
+    ]

@@ -68,6 +68,22 @@ def test_an_origin_from_outside_is_read_strictly(change):
         Forest.from_json(document)
 
 
+def test_numbers_that_no_forest_has_are_refused():
+    document = json.loads(json.dumps(fitted(epsilon=1).forest_.to_json()))
+    wide = {"values": 1e150, "variance": 1e300}
+    for name, number in wide.items():
+        for odd in (number, float("inf"), float("nan")):
+            changed = json.loads(json.dumps(document))
+            nodes = changed[name]
+            nodes[0] = [odd] * len(nodes[0]) if name == "values" else odd
+            with pytest.raises(FormatError, match="values|variances"):
+                Forest.from_json(changed)
+            nodes[0] = [number / 10] * len(nodes[0]) if name == "values" else number / 10
+            assert Forest.from_json(changed).export_text()
+    with pytest.raises(FormatError, match="candidates"):
+        Forest.from_json(document | {"candidates": 10**400})
+
+
 # -- what papers say -------------------------------------------------------------------------------
 
 

@@ -1,12 +1,14 @@
 """A report is one page that needs nothing else, and says what is private about itself."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 
 from frith import Categorical, Domain, Numeric, RandomDecisionForestClassifier
-from frith.forest.markup import tag
+from frith._markup import tag
+from frith.forest.nodes import Rule
 from frith.forest.report import make_report, write_report
 from frith.forest.report.charts import bars
 from frith.forest.report.trial import try_forest
@@ -106,6 +108,15 @@ def test_scores_are_called_an_opinion_and_counts_are_not(records):
     assert "opinion, not counted" in make_report(scored)
     assert "opinion" not in make_report(counted)
     assert "Counted in the table" in make_report(counted)
+
+
+def test_rules_that_move_no_odds_are_left_out(records, monkeypatch):
+    forest = fitted(records, "forest", epsilon=100)
+    said = itertools.cycle(["× 2", "× 1"])
+    monkeypatch.setattr(Rule, "cells", property(lambda _: (next(said), "noise")))
+    assert ">× 1<" not in make_report(forest)
+    monkeypatch.setattr(Rule, "cells", ("× 1", "noise"))
+    assert make_report(forest).count(">× 1<") == 1
 
 
 def test_bars_are_as_long_as_their_shares():

@@ -13,6 +13,7 @@ import pytest
 import frith
 from frith import Domain, Forest, Ledger
 from frith.curator.confusion import Score
+from frith.curator.label_score import LabelScore
 from frith.errors import BudgetExceeded, FormatError
 from frith.parties import PartyRelease, Structure, merge
 from frith.parties.masks import Round
@@ -37,7 +38,7 @@ def expected(file):
 def test_every_file_is_read_by_a_test():
     read = ("forest-*.json", "domain.*", "structure.json", "round.json", "score.json", "*.sql")
     for file in FILES:
-        assert any(file.match(pattern) for pattern in (*read, "api.json")), file
+        assert any(file.match(p) for p in (*read, "label-score.json", "api.json")), file
     for folder in FOLDERS:
         assert {f.name for f in folder.iterdir()} - set(EXPECTED[folder]) <= {
             "expected.json", "release-north.json", "release-south.json"
@@ -110,6 +111,17 @@ def test_a_score_says_what_it_did(file):
     meant = expected(file)
     assert (score.accuracy, score.accuracy_error) == (meant["accuracy"], meant["error"])
     assert str(score.guarantee.epsilon) == meant["epsilon"]
+
+
+@files("label-score.json")
+def test_a_score_of_a_label_says_what_it_did(file):
+    score = LabelScore.from_json(json.loads(file.read_text(encoding="utf-8")))
+    assert write.told(score) == expected(file)
+    assert LabelScore.from_json(score.to_json()) == score
+
+
+def test_a_score_of_a_label_is_kept():
+    assert any(file.name == "label-score.json" for file in FILES)
 
 
 @pytest.mark.parametrize("kind", [Forest, Domain, Structure, PartyRelease, Score])

@@ -21,7 +21,8 @@ import numpy as np
 import frith
 from frith import Categorical, Domain, Ledger, Numeric, Person
 from frith.curator import Curator
-from frith.curator.confusion import private_score
+from frith.curator.confusion import score_confusion
+from frith.curator.scoring import ScoreRequest, score_forest
 from frith.learners import BY_NAME, REGRESSORS
 from frith.parties import Keys, make_structure, merge, release
 from frith.parties.masks import Round
@@ -138,7 +139,7 @@ def write_parties(folder: Path) -> dict:
 
 def write_score(folder: Path, forest) -> dict:
     table = frith.open_table(small_table(400), forest.domain)
-    score = private_score(Curator(table, Budget.of("1/4")), forest)
+    score = score_confusion(Curator(table, Budget.of("1/4")), forest)
     (folder / "score.json").write_text(json.dumps(score.to_json(), indent=1) + "\n")
     return {
         "score.json": {
@@ -147,6 +148,27 @@ def write_score(folder: Path, forest) -> dict:
             "epsilon": str(score.guarantee.epsilon),
         }
     }
+
+
+def told(score) -> dict:
+    """What a score of a label means, in plain values."""
+    rates = [{"group": row["group"], "recall": str(row["recall"])} for row in score.by("color")]
+    return {
+        "positive": score.positive,
+        "epsilon": str(score.guarantee.epsilon),
+        "values": {name: str(getattr(score, name)) for name in ("accuracy", "auc", "brier")},
+        "log_loss": str(score.log_loss),
+        "curve": [str(point.share) for point in score.calibration],
+        "by color": rates,
+    }
+
+
+def write_label_score(folder: Path, forest) -> dict:
+    table = frith.open_table(small_table(400), forest.domain)
+    asked = ScoreRequest(by=("color",), positive="yes")
+    score = score_forest(Curator(table, Budget.of("2")), forest, asked)
+    (folder / "label-score.json").write_text(json.dumps(score.to_json(), indent=1) + "\n")
+    return {"label-score.json": told(score)}
 
 
 def dump(database: Path, file: Path) -> None:
@@ -214,7 +236,7 @@ def write_server(folder: Path, scratch: Path) -> dict:
             "table": name,
             "spent": str(account.spent),
             "remaining": str(account.remaining),
-            "entries": len(account.all_entries()),
+            "entries": sum(e.kind != "terms" for e in account.all_entries()),
         },
         "api.json": {"table": name, "forest": forest, "score": score, "cancelled": job["id"]},
     }
@@ -227,6 +249,7 @@ def write(folder: Path) -> None:
         expected = write_forests(folder)
         shares = frith.Forest.load(folder / "forest-shares.json")
         expected |= write_domains(folder) | write_parties(folder) | write_score(folder, shares)
+        expected |= write_label_score(folder, shares)
         expected |= write_ledger(folder, scratch) | write_server(folder, scratch)
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frith import Budget, Forest, Ledger, Numeric, open_table
+from frith import Budget, Categorical, Domain, Forest, Ledger, Numeric, open_table
 from frith.curator import Curator
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
 from frith.forest.trees import Trees
@@ -20,12 +20,15 @@ from frith.kernels import (
     KERNELS,
     VIEWS,
     AttributeChoice,
+    BinCounts,
     CodeCounts,
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
     DistanceCounts,
     DistanceQuantile,
+    ErrorSums,
+    ForestChoice,
     IntervalChoice,
     LabelChoice,
     LeafCounts,
@@ -39,10 +42,14 @@ from frith.kernels import (
     ResidualCells,
     ResidualChoice,
     ResidualSums,
+    RightCounts,
+    ScoreCounts,
     SignsChoice,
     SplitCounts,
     SplitTables,
     StepChoice,
+    StrangeCounts,
+    StrangeQuantile,
     StrengthChoice,
     StrengthCounts,
     TargetCounts,
@@ -93,7 +100,11 @@ def one_of_each():
         strengths, StrengthChoice(strengths),
         targets, residuals, ResidualCells(trees, COLUMN, NUMBER, 9),
         IntervalChoice(targets), ResidualChoice(residuals, BinarySplits(NUMBERS)),
+        StrangeCounts(forest), StrangeQuantile(StrangeCounts(forest), 900),
+        RightCounts((forest,)), ForestChoice(RightCounts((forest, forest))),
+        ScoreCounts(forest, 1, np.array([0.5])), BinCounts(DOMAIN, 0, np.arange(3), 1, 2),
         codes, QuantileChoice(codes, 10), distances, DistanceQuantile(distances, 900),
+        ErrorSums(number, 0.5),
     ]  # fmt: skip
 
 
@@ -237,6 +248,32 @@ def test_a_question_about_another_domain_is_refused():
     with pytest.raises(QuestionError, match="another domain"):
         ask(made, LeafCounts(single_leaf(), wider))
     assert made.remaining_share == 1
+
+
+def test_a_forest_whose_domain_only_says_that_it_has_the_tables_codes_is_refused():
+    """Its groups are fewer than the records' codes: counting them would raise, or not, by one record."""
+
+    class Liar(Domain):
+        def same_codes(self, other):
+            return True
+
+    fewer = Liar((Categorical("color", ("red",)),), DOMAIN.label)
+    number = Liar(fewer.attributes, NUMBER.label)
+    forest = Forest(fewer, single_leaf(), np.ones((1, 2)), Guarantee(Fraction(1)), np.zeros(1))
+    sums = Forest(
+        number, single_leaf(), np.ones((1, 1)), Guarantee(Fraction(1)), np.zeros(1), "sum"
+    )
+    for question in (
+        ScoreCounts(forest, 1, np.array([0.5]), 0), ConfusionCounts(forest), StrangeCounts(forest),
+        StrangeQuantile(StrangeCounts(forest), 900), RightCounts((forest,)),
+        ForestChoice(RightCounts((forest, forest))), DistanceCounts(sums), ErrorSums(sums, 0.5),
+    ):  # fmt: skip
+        made, _ = curator(
+            domain=NUMBER if isinstance(question, DistanceCounts | ErrorSums) else DOMAIN
+        )
+        with pytest.raises(QuestionError, match="the forest's domain"):
+            ask(made, question)
+        assert (made.remaining_share, made.guarantee.asked) == (1, ())
 
 
 def arrays_of(part, seen=()):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from frith import Categorical, Domain
 from frith.engines import MemoryEngine, open_table
+from frith.forest.leaf_tables import leaves_of
 from frith.growing.oblivious import ObliviousTree, ask_once
 from frith.kernels.gradients import POINT, UNIT, ScoreColumn
 from frith.kernels.label_gradients import (
@@ -97,14 +98,14 @@ def test_sums_equal_a_naive_loop(seed, rows):
 def test_norms_hold_at_every_step_of_the_table():
     """A record of the last label, surely of another one, and less and less of a third."""
     domain = many()
-    tree, root = ask_once(domain, BinarySplit()), 0
+    tree = ask_once(domain, BinarySplit())
     codes, labels = np.zeros((1, 3), dtype=np.int32), np.array([3], dtype=np.int32)
     lookup, begins = Layout(domain, mixed_cuts(domain)).lookup
     most, reached = 0, 0
     for step in range(0, len(WEIGHTS), 3):
         scores = np.array([[0, -step << 8, -(2**30), -(2**30)]], dtype=np.int32)
         cells = np.zeros((1, 4, 2), dtype=np.int64)
-        _sum_label_cells(codes, labels, scores, WEIGHTS, root, tree.nodes, tree.sets, cells)
+        _sum_label_cells(leaves_of(tree, codes), labels, scores, WEIGHTS, cells)
         bins = np.zeros((int(lookup.max()) + 1, 4), dtype=np.int64)
         _sum_vectors(codes, labels, scores, WEIGHTS, lookup, begins, bins)
         assert np.abs(bins).sum() <= 3 * UNIT

@@ -19,12 +19,15 @@ from frith.kernels import (
     KERNELS,
     VIEWS,
     AttributeChoice,
+    BinCounts,
     CodeCounts,
     ConfusionCounts,
     CorrectChoice,
     CorrectCounts,
     DistanceCounts,
     DistanceQuantile,
+    ErrorSums,
+    ForestChoice,
     IntervalChoice,
     LabelChoice,
     LeafCounts,
@@ -38,10 +41,14 @@ from frith.kernels import (
     ResidualCells,
     ResidualChoice,
     ResidualSums,
+    RightCounts,
+    ScoreCounts,
     SignsChoice,
     SplitCounts,
     SplitTables,
     StepChoice,
+    StrangeCounts,
+    StrangeQuantile,
     StrengthChoice,
     StrengthCounts,
     TargetCounts,
@@ -62,7 +69,7 @@ TYPES = (*KERNELS, *VIEWS, *CHOICES)
 TWO = (GradientSums, CellSums, StepChoice)
 NUMBER = (
     TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice, DistanceCounts,
-    DistanceQuantile,
+    DistanceQuantile, ErrorSums,
 )  # fmt: skip
 
 
@@ -94,6 +101,21 @@ def make(kind, domain, layout, several, rng):
         return LeafCounts(several, domain)
     if kind is ConfusionCounts:
         return ConfusionCounts(forest_over(domain, several, "shares", 3))
+    if kind in (StrangeCounts, StrangeQuantile):
+        strange = StrangeCounts(forest_over(domain, several, "shares", 3))
+        return strange if kind is StrangeCounts else StrangeQuantile(strange, 900, 3)
+    if kind in (RightCounts, ForestChoice):
+        forests = tuple(forest_over(domain, several, vote, 3) for vote in ("shares", "counts"))
+        return RightCounts(forests) if kind is RightCounts else ForestChoice(RightCounts(forests))
+    if kind in (ScoreCounts, BinCounts):
+        positive = int(rng.integers(domain.n_labels))
+        by = [None, int(rng.integers(len(domain.attributes)))][rng.integers(2)]
+        edges = np.unique(rng.uniform(0, 1, rng.integers(0, 6)).round(2))
+        if kind is ScoreCounts:
+            return ScoreCounts(forest_over(domain, several, "shares", 3), positive, edges, by)
+        a = int(rng.integers(len(domain.attributes)))
+        size = domain.attributes[a].size
+        return BinCounts(domain, a, rng.integers(0, size, size), positive, by)
     if kind is LabelChoice:
         return LabelChoice(LeafCounts(single_leaf(), domain))
     if kind in (CorrectCounts, CorrectChoice):
@@ -132,10 +154,14 @@ def make(kind, domain, layout, several, rng):
             if kind is CodeCounts
             else QuantileChoice(counts, int(rng.integers(1, 1_000)), int(rng.integers(1, 3)))
         )
-    if kind in (DistanceCounts, DistanceQuantile):
+    if kind in (DistanceCounts, DistanceQuantile, ErrorSums):
         values = rng.uniform(-3, 9, (several.n_nodes, 1))
         claim = Guarantee(Fraction(1))
         forest = Forest(domain, several, values, claim, np.zeros(several.n_nodes), "sum")
+        if kind is ErrorSums:
+            return ErrorSums(
+                forest, float(rng.choice([1e-9, 0.5, 8])), [None, 0.0, 1.5][rng.integers(3)]
+            )
         counts = DistanceCounts(forest)
         return counts if kind is DistanceCounts else DistanceQuantile(counts, 900, 3)
     if kind in (TargetCounts, IntervalChoice):
@@ -144,7 +170,7 @@ def make(kind, domain, layout, several, rng):
     n_scores = () if kind in TWO + NUMBER else (domain.n_labels,)
     values = rng.integers(-(2**20), 2**20, (len(one.leaves), *n_scores))
     column = ScoreColumn(one, values)
-    width = int(rng.choice([1, 7, 1_000, 2**18, 2**24]))
+    width, tilt = int(rng.choice([1, 7, 1_000, 2**18, 2**24])), int(rng.integers(1 - UNIT, UNIT))
     reach, clip = int(rng.integers(0, 2**20)), int(rng.integers(1, UNIT + 1))
     made = {
         GradientSums: lambda: GradientSums(layout, column, reach, clip),
@@ -156,10 +182,10 @@ def make(kind, domain, layout, several, rng):
         SignsChoice: lambda: SignsChoice(LabelGradients(layout, column), BinarySplits(layout)),
         StrengthCounts: lambda: StrengthCounts(
             column, ScoreColumn(one, values[::-1], column), rng.integers(-9, 20, 3), domain),
-        ResidualSums: lambda: ResidualSums(layout, column, width),
-        ResidualCells: lambda: ResidualCells(one, column, domain, width),
+        ResidualSums: lambda: ResidualSums(layout, column, width, tilt),
+        ResidualCells: lambda: ResidualCells(one, column, domain, width, tilt),
         ResidualChoice: lambda: ResidualChoice(
-            ResidualSums(layout, column, width), BinarySplits(layout)),
+            ResidualSums(layout, column, width, tilt), BinarySplits(layout)),
         StrengthChoice: lambda: StrengthChoice(
             make(StrengthCounts, domain, layout, several, rng)),
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """Sums of clipped residuals against a loop, in every engine, and what one record can move."""
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
@@ -26,13 +27,14 @@ from frith.kernels import (
 )
 from frith.kernels.gradients import UNIT, ScoreColumn
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
-from frith.kernels.residuals import HALF
+from frith.kernels.residuals import HALF, tilt_of
 from frith.kernels.splits import BinarySplits
 from tests import twins
 from tests.engines.tables import WITH_NAMES
 from tests.strategies import domains, examples
 
 WIDTHS = (1, 7, 1_000, HALF // 3, HALF, 4 * HALF, 2**24)
+TILTS = (0, tilt_of(900), tilt_of(100), 1 - UNIT, UNIT - 1)
 
 
 # -- the twin --------------------------------------------------------------------------------------
@@ -61,8 +63,8 @@ def residual_of(record, kernel):
 def naive_cells(records, kernel):
     out = np.zeros(kernel.shape, dtype=int)
     for record in records:
-        g, leaf = residual_of(record, kernel), leaf_number(record[0], kernel.tree)
-        out[leaf] += [g, UNIT - abs(g)]
+        c, leaf = residual_of(record, kernel), leaf_number(record[0], kernel.tree)
+        out[leaf] += [kernel.tilt + c, UNIT - abs(c)]
     return out
 
 
@@ -73,9 +75,8 @@ def naive_bins(records, kernel):
         bins = [0] * (len(cuts) + 1 if is_number else attribute.size)
         for record in records:
             code = record[0][a]
-            bins[sum(cut <= code for cut in cuts) if is_number else code] += residual_of(
-                record, kernel
-            )
+            g = kernel.tilt + residual_of(record, kernel)
+            bins[sum(cut <= code for cut in cuts) if is_number else code] += g
         sums += bins
     return np.array(sums)
 
@@ -120,10 +121,10 @@ def kernels_of(domain, rng):
         tree = grown(domain, splits, rng)
         values = rng.integers(-HALF, HALF, len(tree.leaves)).astype(np.int32)
         column = ScoreColumn(tree, values, column)
-    width = int(rng.choice(WIDTHS))
+    width, tilt = int(rng.choice(WIDTHS)), int(rng.choice(TILTS))
     return (
-        ResidualSums(layout, column, width),
-        ResidualCells(grown(domain, splits, rng), column, domain, width),
+        ResidualSums(layout, column, width, tilt),
+        ResidualCells(grown(domain, splits, rng), column, domain, width, tilt),
         TargetCounts(domain),
     )
 
@@ -190,9 +191,12 @@ def test_records_past_what_32_bits_hold_are_summed_in_parts():
     layout = Layout(domain, mixed_cuts(domain))
     column = ScoreColumn(single_leaf(), np.array([-2 * HALF], dtype=np.int32))
     batch = Batch(np.zeros((n, 1), dtype=np.uint8), np.ones(n, dtype=np.uint8))
+    most = UNIT - 1
     for kernel, expected in (
         (ResidualSums(layout, column, 1), [n * UNIT]),
+        (ResidualSums(layout, column, 1, most), [n * (UNIT + most)]),
         (ResidualCells(single_leaf(), column, domain, 1), [n * UNIT, 0]),
+        (ResidualCells(single_leaf(), column, domain, 1, most), [n * (UNIT + most), 0]),
     ):
         out = np.zeros(kernel.shape, dtype=np.int64)
         add_batch(kernel, batch, out)
@@ -222,12 +226,15 @@ def moved(kernel, batch):
 def test_no_record_of_a_domain_moves_more_than_is_stated_and_one_moves_as_much():
     domain, records = tiny()
     layout = Layout(domain, equal_width_cuts(domain, 3))
-    largest = dict.fromkeys(("bins", "cells", "squares", "range", "interval"), 0)
+    largest = dict.fromkeys(
+        ((name, t) for name in ("bins", "cells", "squares", "range", "interval") for t in TILTS), 0
+    )
     rng = np.random.default_rng(1)
-    for width in WIDTHS:
-        for _ in range(6):
+    for width, tilt in itertools.product(WIDTHS, TILTS):
+        most = UNIT + abs(tilt)
+        for _ in range(3):
             sums, cells, parts = (
-                replace(k, width=width) if hasattr(k, "width") else k
+                replace(k, width=width, tilt=tilt) if hasattr(k, "width") else k
                 for k in kernels_of(domain, rng)
             )
             sums = replace(sums, layout=layout)
@@ -235,21 +242,29 @@ def test_no_record_of_a_domain_moves_more_than_is_stated_and_one_moves_as_much()
             for record in records:
                 of_bins, of_cells = moved(sums, record), moved(cells, record)
                 change, risen = steps.scores(of_bins), intervals.scores(moved(parts, record))
-                assert np.abs(of_bins).sum() <= sums.l1 == 2 * UNIT
-                assert (of_bins**2).sum() <= sums.l2_squared == 2 * UNIT**2
-                assert np.abs(of_cells).sum() == cells.l1 == UNIT  # whatever its residual
-                assert (of_cells**2).sum() <= cells.l2_squared == UNIT**2
-                assert change.max() - change.min() <= steps.range_ == 2 * UNIT
+                assert np.abs(of_bins).sum() <= sums.l1 == 2 * most
+                assert (of_bins**2).sum() <= sums.l2_squared == 2 * most**2
+                assert np.abs(of_cells).sum() <= cells.l1 == most
+                if not tilt:
+                    assert np.abs(of_cells).sum() == UNIT  # whatever its residual
+                assert (of_cells**2).sum() <= cells.l2_squared == most**2
+                assert change.max() - change.min() <= steps.range_ == 2 * most
                 assert risen.min() >= 0
                 assert risen.max() <= intervals.range_
-                largest["bins"] = max(largest["bins"], np.abs(of_bins).sum())
-                largest["squares"] = max(largest["squares"], (of_cells**2).sum())
-                largest["range"] = max(largest["range"], change.max() - change.min())
-                largest["interval"] = max(largest["interval"], risen.max())
-    assert largest["bins"] == 2 * UNIT
-    assert largest["squares"] == UNIT**2
-    assert largest["range"] == 2 * UNIT
-    assert largest["interval"] == IntervalChoice.range_
+                for name, found in (
+                    ("bins", np.abs(of_bins).sum()),
+                    ("cells", np.abs(of_cells).sum()),
+                    ("squares", (of_cells**2).sum()),
+                    ("range", change.max() - change.min()),
+                    ("interval", risen.max()),
+                ):
+                    largest[name, tilt] = max(largest[name, tilt], found)
+    for tilt in TILTS:
+        most = UNIT + abs(tilt)
+        assert largest["bins", tilt] == largest["range", tilt] == 2 * most
+        assert largest["cells", tilt] == most
+        assert largest["squares", tilt] == most**2
+        assert largest["interval", tilt] == IntervalChoice.range_
 
 
 def test_scores_of_steps_and_intervals_are_linear_in_the_records():
@@ -275,6 +290,27 @@ def test_a_width_that_would_unbound_a_residual_is_refused(width):
     ):
         with pytest.raises(FormatError, match="a width of residuals"):
             make()
+
+
+@pytest.mark.parametrize("tilt", [UNIT, -UNIT, 0.5, True, None, np.int64(5)])
+def test_a_tilt_that_would_pass_what_sums_hold_is_refused(tilt):
+    domain, _ = tiny()
+    column = ScoreColumn(single_leaf(), np.zeros(1, dtype=np.int32))
+    for make in (
+        lambda: ResidualSums(Layout(domain, mixed_cuts(domain)), column, 9, tilt),
+        lambda: ResidualCells(single_leaf(), column, domain, 9, tilt),
+    ):
+        with pytest.raises(FormatError, match="a tilt of residuals"):
+            make()
+
+
+@pytest.mark.parametrize("level", [1, 100, 500, 999])
+def test_tilted_sums_vanish_where_a_share_of_the_level_is_below(level):
+    """Targets in cells 0 to 999, none within a width of the score."""
+    score = (2 * level - 1_000) * HALF // 1_000
+    above = [residuals.clipped_residual(i, 1_000, score, 1) for i in range(1_000)]
+    assert sum(c < 0 for c in above) == level
+    assert abs(sum(tilt_of(level) + c for c in above)) <= 1_000 / 2  # what rounding leaves
 
 
 # -- intervals ---------------------------------------------------------------------------------------

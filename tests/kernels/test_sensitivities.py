@@ -13,14 +13,18 @@ from frith.errors import QuestionError
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
+    BinCounts,
     ConfusionCounts,
     CorrectCounts,
     LeafCounts,
     NodeCounts,
     NodeSizes,
     RecordCount,
+    RightCounts,
+    ScoreCounts,
     SplitCounts,
     SplitTables,
+    StrangeCounts,
 )
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import RandomDecisionForestClassifier
@@ -119,3 +123,24 @@ def test_a_record_is_in_one_cell_of_a_confusion_matrix():
     )
     model.fit(table[list(DOMAIN.names)], table["good"])
     check(ConfusionCounts(model.forest_), 1, 1)
+
+
+def test_a_record_is_in_one_cell_of_a_histogram_of_scores():
+    table = small_table()
+    model = RandomDecisionForestClassifier(
+        DOMAIN, epsilon=1, n_trees=3, max_depth=1, random_state=0
+    )
+    model.fit(table[list(DOMAIN.names)], table["good"])
+    for by in (None, 0, 2):
+        check(ScoreCounts(model.forest_, 1, np.array([0.2, 0.5, 0.8]), by), 1, 1)
+        check(BinCounts(DOMAIN, 0, np.array([1, 0, 1]), 0, by), 1, 1)
+
+
+def test_a_record_raises_what_each_forest_gets_right_by_one_at_most():
+    table = small_table()
+    model = RandomDecisionForestClassifier(
+        DOMAIN, epsilon=1, n_trees=3, max_depth=1, random_state=0
+    )
+    forest = model.fit(table[list(DOMAIN.names)], table["good"]).forest_
+    check(RightCounts((forest, forest, forest)), 3, 3)
+    check(StrangeCounts(forest), 1, 1)

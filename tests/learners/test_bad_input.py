@@ -429,3 +429,15 @@ def test_a_domain_learned_by_fit_holds_no_identifiers(capsys):
     )
     assert "Jo 17" not in json.dumps(fitted.forest_.to_json())
     assert "'name' has a single declared value" in capsys.readouterr().err
+
+
+def test_a_table_that_fit_takes_can_be_predicted_too(ledger):
+    """The label's column is in it, and no prediction reads that."""
+    table = small_table()[[*ATTRIBUTES, "good"]]
+    fitted = model(ledger).fit(table)
+    expected = fitted.predict(table[ATTRIBUTES])
+    for records in (table, pa.Table.from_pandas(table), table.assign(good="any")):
+        assert (fitted.predict(records) == expected).all()
+    assert fitted.score(table, table["good"]) == fitted.score(table[ATTRIBUTES], table["good"])
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        fitted.predict(table.assign(more=1))

@@ -154,6 +154,16 @@ def test_many_labels_by_tables_with_an_order_and_without(tmp_path):
     assert np.array_equal(loaded.predict(X), model.predict(X))
 
 
+def test_predictions_ask_for_no_person():
+    table = small_table()
+    model = ForestClassifier(person_domain(records=2), epsilon=1).fit(table)
+    records = table.drop(columns="good")
+    assert "who" in records
+    assert "who" not in model.feature_names_in_
+    said = model.predict(records)
+    assert np.array_equal(said, model.predict(records.drop(columns="who")))
+
+
 def test_persons_widen_the_noise():
     table = small_table(100).assign(who=range(100))
     one, five = (
@@ -314,7 +324,7 @@ def test_parties_share_tables_whatever_the_room():
     X = pd.DataFrame({"p": rng.random(n)})
     X["y"] = np.array(["a", "b", "c"])[(3 * X.p).astype(int)]
     domain = Domain([Numeric("p", 0, 1)], Categorical("y", ("a", "b", "c")), records=n)
-    for epsilon in ("0.1", "1"):
+    for epsilon in ("0.5", "2"):
         parties = {
             name: Curator(open_table(part, domain), Budget.of(epsilon))
             for name, part in (("one", X[::2]), ("two", X[1::2]))

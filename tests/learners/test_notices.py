@@ -92,6 +92,15 @@ def test_labels_in_words_over_booleans_are_told(capsys):
     assert "no record has one of the declared labels of 'good', so none was counted" in said
 
 
+def test_a_declared_other_is_told_as_what_was_declared(capsys):
+    table = small_table()
+    listed = ("other", table["color"].iloc[0])
+    assert "outside" in told(capsys, table, domain_with(Categorical("color", listed)))
+    words = told(capsys, table, domain_with(Categorical("color", listed, other="other")))
+    assert "are not listed: counts as 'other', as declared" in words
+    assert "outside" not in words
+
+
 def test_a_right_domain_is_met_with_silence(capsys):
     assert told(capsys, small_table(), small_domain(records=190)) == ""
 

@@ -24,9 +24,10 @@ from frith.engines.raw import RawTable
 from frith.errors import BudgetExceeded, DataError, DomainError, OutsideWindow
 from frith.forest.report import make_card
 from frith.learners import private_domain
-from frith.learners.private_domain import _Drafting, _Plan, draft_privately, magnitudes
+from frith.learners.private_domain import DraftPlan, _Drafting, draft_privately, magnitudes
 from frith.privacy.budget import Budget
-from frith.privacy.guarantee import Guarantee, person_neighbors
+from frith.privacy.guarantee import Guarantee
+from frith.privacy.neighbors import person_neighbors
 from frith.privacy.thresholds import ThresholdedCounts
 
 FULL = os.environ.get("FRITH_FULL") == "1"
@@ -304,7 +305,7 @@ def test_shares_add_up_to_the_budget_and_deltas_to_delta():
 
 
 def plan_of(columns=COLUMNS, label="ill", epsilon=20, delta=1e-6, records=None, person=None):
-    return _Plan(label, dict(columns), Budget.of(epsilon, delta), records, person, None)
+    return DraftPlan(label, dict(columns), Budget.of(epsilon, delta), records, person, None)
 
 
 def curator_of(table, source=None, **more):

@@ -1,18 +1,25 @@
 """Random trees with noisy sums: against a loop, and what noise does to their leaves."""
 
+import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from frith import Budget, RandomDecisionForestRegressor, open_table
+from frith import Budget, ForestRegressor, RandomDecisionForestRegressor, open_table
 from frith.curator import Curator, Release
-from frith.domain.encoding import columns_of, encode_label
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_label
+from frith.errors import FormatError
 from frith.forest.trees import find_leaf
 from frith.growing.oblivious import ask_once
 from frith.kernels.gradients import UNIT
 from frith.kernels.splits import BinarySplit
 from frith.learners import random_decision_regressor as learner
+from frith.parties import PartyRelease, Structure, make_structure, merge, release
+from frith.parties.joint import OpenSum, train_together
+from frith.parties.merging import MergeError
 from tests.learners.test_regressor import NAMES, domain_of, fitted, table_of
 
 
@@ -87,3 +94,116 @@ def test_noise_pulls_the_mean_of_all_to_the_middle():
     assert said[0] == pytest.approx(0.1)
     assert 0.1 < said[1] < said[2] < 0.51
     assert said[2] > 0.45
+
+
+# -- updates ---------------------------------------------------------------------------------------
+
+
+def batches(n=400):
+    table = table_of(n)
+    return table[: n // 2], table[n // 2 :]
+
+
+def test_an_update_adds_a_batch_to_the_same_trees():
+    """Without noise: two batches give the forest of all records."""
+    first, second = batches()
+    model = fitted(first, domain_of(), make, epsilon="inf", n_trees=3, max_depth=2)
+    model.update(second[NAMES], second["price"])
+    whole = fitted(table_of(400), domain_of(), make, epsilon="inf", n_trees=3, max_depth=2)
+    assert model.forest_.trees == whole.forest_.trees
+    assert model.forest_.values == pytest.approx(whole.forest_.values)
+
+
+@pytest.mark.parametrize(("disjoint", "epsilon"), [(False, "3/2"), (True, "1")])
+def test_epsilons_of_updates_add_unless_batches_are_disjoint(disjoint, epsilon):
+    first, second = batches()
+    model = fitted(first, domain_of(200), make, epsilon=1, n_trees=3)
+    model.update(second[NAMES], second["price"], epsilon="0.5", disjoint=disjoint)
+    guarantee = model.forest_.guarantee
+    assert str(guarantee.epsilon) == epsilon
+    assert len(guarantee.asked) == 6
+    assert any("disjoint" in a for a in guarantee.assumptions) == disjoint
+
+
+def test_noise_of_batches_adds_up():
+    first, second = batches()
+    model = fitted(first, domain_of(200), make, epsilon=1, n_trees=3)
+    before = model._summed[1].variance
+    model.update(second[NAMES], second["price"], epsilon=1)
+    assert model._summed[1].variance == pytest.approx(2 * before)
+
+
+def test_partial_fit_is_a_fit_and_then_updates():
+    first, second = batches()
+    model = make(domain_of(), epsilon="inf", n_trees=2, max_depth=2)
+    for batch in (first, second):
+        model.partial_fit(batch[NAMES], batch["price"])
+    whole = fitted(table_of(400), domain_of(), make, epsilon="inf", n_trees=2, max_depth=2)
+    assert model.forest_.values == pytest.approx(whole.forest_.values)
+
+
+def test_what_holds_no_sums_cannot_be_updated():
+    first, second = batches()
+    with pytest.raises(ValueError, match="no sums to add to"):
+        make(domain_of(), epsilon=1).update(second[NAMES], second["price"])
+    model = fitted(first, domain_of(200), make, epsilon=1)
+    elsewhere = RandomDecisionForestRegressor.from_forest(model.forest_)
+    with pytest.raises(ValueError, match="no sums to add to"):
+        elsewhere.update(second[NAMES], second["price"])
+
+
+# -- parties ---------------------------------------------------------------------------------------
+
+
+def test_releases_of_parties_add_up_to_the_forest_of_all_records():
+    """Horizontally, by files that anyone can add up; without noise it is one curator's forest."""
+    structure = make_structure(domain_of(), n_trees=3, max_depth=2, random_state=0)
+    again = Structure.from_json(json.loads(json.dumps(structure.to_json())))
+    parts = [
+        release(again, batch, party=name, epsilon="inf")
+        for name, batch in zip("ab", batches(), strict=True)
+    ]
+    whole = fitted(table_of(400), domain_of(), make, epsilon="inf", n_trees=3, max_depth=2)
+    for order in (parts, parts[::-1]):
+        assert merge(structure, order).values == pytest.approx(whole.forest_.values)
+
+
+@pytest.mark.parametrize(("disjoint", "epsilon"), [(False, "2"), (True, "1")])
+def test_epsilons_of_parties_add_unless_people_are_disjoint(disjoint, epsilon):
+    structure = make_structure(domain_of(400), n_trees=2, random_state=0)
+    parts = [
+        PartyRelease.from_json(
+            json.loads(json.dumps(release(structure, b, party=n, epsilon=1).to_json()))
+        )
+        for n, b in zip("ab", batches(), strict=True)
+    ]
+    forest = merge(structure, parts, disjoint=disjoint)
+    assert str(forest.guarantee.epsilon) == epsilon
+    assert [p.party for p in forest.guarantee.parties] == ["a", "b"]
+    assert np.isfinite(forest.predict(table_of(5)[NAMES])).all()
+    short = replace(parts[0], values=parts[0].values[:-1])
+    with pytest.raises(MergeError, match="lacks a number for some leaf"):
+        merge(structure, [short])
+
+
+def test_a_structure_for_a_number_is_for_random_trees():
+    with pytest.raises(FormatError, match="is for random-decision, not 'signal'"):
+        make_structure(domain_of(400), "signal")
+
+
+@pytest.mark.parametrize("kind", [RandomDecisionForestRegressor, ForestRegressor])
+def test_parties_train_a_regressor_together(kind):
+    """Every question is a sum, or a choice by sums: those of the parties add up."""
+    first, second = batches(4_000)
+    domain = domain_of(4_000)
+    panel = OpenSum(
+        {
+            name: Curator(open_table(batch, domain), Budget.of(4))
+            for name, batch in (("a", first), ("b", second))
+        },
+        disjoint=True,
+    )
+    model = train_together(kind(domain), panel)
+    assert model.forest_.guarantee.epsilon == 4
+    fresh = table_of(500, seed=5)
+    assert model.score(fresh[NAMES], fresh["price"]) > 0.2

@@ -12,7 +12,7 @@ from frith.errors import FormatError, SourceError
 from frith.ledger import Book
 from frith.ledger.backup import back_up, put_back
 from frith.ledger.database import Database
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 
 QUARTER = Budget.of("1/4")
 

@@ -14,7 +14,7 @@ from frith.ledger.book import metadata
 from frith.ledger.database import Database
 from frith.ledger.entries import Receipt, hash_of
 from frith.privacy import Budget
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 from tests.chains import tamper
 
 TENTH = Fraction(1, 10)

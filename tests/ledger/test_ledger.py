@@ -6,9 +6,11 @@ from fractions import Fraction
 import pytest
 
 from frith.errors import BudgetExceeded, FormatError, SourceError
-from frith.ledger import Ledger
+from frith.ledger import Book, Ledger
+from frith.ledger.database import Database
+from frith.ledger.events import ACCOUNT
 from frith.privacy import Budget
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 
 
 @pytest.fixture
@@ -124,6 +126,24 @@ def test_an_unknown_account_is_an_error(path):
     Ledger.create(path, epsilon=1)
     with pytest.raises(ValueError, match="no account"):
         Ledger(path, "other").charge(Budget.of(1), "x", RECORD)
+
+
+def test_nothing_is_charged_to_the_account_of_events(path):
+    """Lists leave it out, so what was spent there would be seen by nobody."""
+    ledger = Ledger.create(path, epsilon=1)
+    with pytest.raises(ValueError, match="account of events"):
+        Ledger.create(path, epsilon=1, account=ACCOUNT)
+    for named in ({"account": ACCOUNT}, {"within": (ACCOUNT,)}):
+        with pytest.raises(ValueError, match="account of events"):
+            Ledger(path, **named)
+    with Database(path).write() as session:
+        book = Book(session.connection())
+        book.open(ACCOUNT, Budget.of(1), RECORD)
+        book.charge(ACCOUNT, Fraction(1, 2), "past the ledger", RECORD)
+    assert ledger.entries() == []
+    with Database(path).read() as session:
+        (problem,) = Book(session.connection()).verify().problems
+    assert "spends from the account of events" in problem
 
 
 def test_a_ledger_survives_pickling(path):

@@ -18,8 +18,7 @@ from frith.ledger import Book
 from frith.ledger.database import Database
 from frith.ledger.entries import FOR
 from frith.privacy import Budget
-from frith.privacy.guarantee import RECORD, person_neighbors
-from frith.privacy.neighbors import neighbors_of, records_per_person
+from frith.privacy.neighbors import RECORD, neighbors_of, person_neighbors, records_per_person
 from tests.chains import rewrite_chain
 
 TENTH = Budget.of("0.1")
@@ -145,15 +144,16 @@ def forget_neighbors(path):
         columns = {
             "account": ("neighbors", "table", "batch", "period", "member"),
             "job": ("forest", "round", "stored"),
-            "member": ("stored",),
+            "member": ("stored", "owner", "expires", "assigned_role"),
             "registered_table": ("types",),
             "batch": ("types",),
-            "token": ("parent", "minter"),
+            "token": ("parent", "minter", "scopes", "session"),
         }
         for table, names in columns.items():
             for name in names:
                 file.execute(f'ALTER TABLE {table} DROP COLUMN "{name}"')
-        file.execute("DROP TABLE worker")
+        for table in ("worker", "table_curator", "proposal", "bookmark"):
+            file.execute(f"DROP TABLE {table}")
         file.execute("ALTER TABLE job ADD COLUMN accounts TEXT")
         file.execute("UPDATE frith_version SET version_num = '0002'")
     file.close()

@@ -17,7 +17,8 @@ from frith.learners.public_trees import count_leaves
 from frith.parties import MergeError, PartyRelease, Structure, join, make_structure, merge, release
 from frith.parties.shared_structure import LEARNERS
 from frith.privacy import DiscreteLaplace, Guarantee
-from frith.privacy.guarantee import DISJOINT, person_neighbors
+from frith.privacy.guarantee import DISJOINT
+from frith.privacy.neighbors import person_neighbors
 from tests.parties.people import DOMAIN, NAMES, deal, dealt, pooled
 from tests.strategies import domains, examples, forest_over, forests, letters
 from tests.tables import person_domain, small_domain, small_table
@@ -114,7 +115,7 @@ def test_a_release_of_another_structure_is_refused():
 @pytest.mark.parametrize("shape", [(3, 2), (1, 1), None])
 def test_a_release_of_another_shape_is_refused(shape):
     values = np.zeros(shape or (len(STRUCTURE.trees.leaves), 3), dtype=np.int64)
-    refused("release of bob lacks a count for some leaf and label", bob(values=values))
+    refused("release of bob lacks a number for some leaf", bob(values=values))
 
 
 @pytest.mark.parametrize("variance", [-1.0, float("nan")])

@@ -26,6 +26,15 @@ def test_what_is_no_amount_is_refused(bad):
         exact(bad)
 
 
+@pytest.mark.parametrize("bad", ["1e999999999", "1E-999999999", "1e1_000_000_000", "-1e+999999999"])
+def test_a_giant_number_is_refused_and_not_computed(bad):
+    with pytest.raises(ValueError, match="not an amount"):
+        exact(bad)
+    with pytest.raises(ValueError, match="not an amount"):
+        exact("1e1000")
+    assert exact("1e308") == 10**308
+
+
 @given(positive)
 def test_a_scale_is_the_smallest_float_that_is_large_enough(bound):
     value = float_at_least(bound)

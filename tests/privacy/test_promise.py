@@ -2,7 +2,8 @@ from fractions import Fraction
 
 import pytest
 
-from frith.privacy.guarantee import RECORD, Guarantee
+from frith.privacy.guarantee import Guarantee
+from frith.privacy.neighbors import RECORD
 from frith.privacy.promise import factor, promise
 
 

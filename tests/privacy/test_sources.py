@@ -8,7 +8,13 @@ import pytest
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
 from frith.privacy.shares import LaplaceShare
-from frith.privacy.sources import ExactSource, JournaledSource, OpenDPSource
+from frith.privacy.sources import (
+    BulkSource,
+    ExactSource,
+    JournaledSource,
+    OpenDPSource,
+    _add_saturated,
+)
 
 ONE = PrivateChoice(Fraction(1), 1)
 NOISE = DiscreteLaplace(Fraction(1), 1)
@@ -82,6 +88,35 @@ def test_a_journal_repeats_and_then_draws():
     place, labels = again.choose_labels(COUNTS, np.zeros(2), PARTS)
     assert [place, labels.tolist()] == answers[3]
     assert again.take_fresh() == []
+
+
+def test_a_journal_may_begin_with_the_first_of_everything():
+    source = JournaledSource(None, [0, [0, [1, 0, -1]], [0, [1]]])
+    assert source.choose([1, 2], [0.0, 0.0], ONE) == 0
+    place, signs = source.choose_signs(ZEROS, np.zeros(2), SIGNS)
+    assert (place, signs.tolist()) == (0, [1, 0, -1])
+    place, labels = source.choose_labels(COUNTS, np.zeros(2), PARTS)
+    assert (place, labels.tolist()) == (0, [1])
+
+
+def test_without_noise_each_part_gets_its_own_most_frequent_label():
+    counts = np.array([[0, 5], [9, 0], [8, 1]])
+    place, labels = ExactSource().choose_labels(counts, np.zeros(2), PARTS)
+    assert (place, labels.tolist()) == (1, [0, 0])
+
+
+def test_a_share_of_two_is_half_of_the_noise_of_one():
+    nothing = np.zeros(20_000, dtype=np.int64)
+    whole, half = (LaplaceShare(Fraction(1, 10), 1, honest) for honest in (1, 2))
+    spread = [np.mean(BulkSource().perturb(nothing, n, 1) ** 2.0) for n in (whole, half)]
+    assert 1.6 < spread[0] / spread[1] < 2.5
+
+
+def test_noise_that_would_run_over_stops_at_the_end_of_64_bits():
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    third = 0x5555555555555555  # the number whose double, run over, is its own complement
+    sums, drawn = np.array([third, -1, low, high, 1, 0]), np.array([third, low, -1, 1, -2, low])
+    assert _add_saturated(sums, drawn).tolist() == [high, low, low, high, -1, low]
 
 
 def test_a_masked_answer_is_neither_stored_nor_repeated():

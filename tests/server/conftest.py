@@ -153,7 +153,7 @@ class House:
         with self.database.write() as session:
             domain = tables.domain_of(tables.get_table(session, self.table))
             policy = Policy(**{"epsilon": BUDGET} | policy)
-            tables.register(self.context, session, name, at(file), domain, policy)
+            tables.register(self.context, session, name, at(file), domain, policy, curator=CURATOR)
             tables.grant(self.context, session, name, ANALYST)
         return name
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from fastapi.routing import iter_route_contexts
 
-OUTSIDE = {"/health", "/ready", "/sign-in"}
+from frith.server.auth.login import CALLBACK, LOGOUT, START
+
+OUTSIDE = {"/health", "/ready", "/sign-in", START, CALLBACK, LOGOUT}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
@@ -61,6 +63,15 @@ BODIES: dict[str, dict[str, Any]] = {
         "domain": "[label]",
         "policy": {"epsilon": "1"},
     },
+    "POST /v1/paid-domains": {
+        "name": "fresh",
+        "connection": "sample",
+        "table": "nowhere.csv",
+        "label": "y",
+        "columns": {"x": "number", "y": ["a", "b"]},
+        "epsilon": "1",
+        "policy": {"epsilon": "2"},
+    },
     "PUT /v1/tables/{table}/policy": {"epsilon": "40"},
     "POST /v1/tables/{table}/version": {},
     "POST /v1/tables/{table}/batches": {
@@ -83,6 +94,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/forests/{forest}/scores": {"epsilon": "0.1"},
     "POST /v1/forests/{forest}/updates": {"epsilon": "0.1", "batch": "later"},
     "POST /v1/jobs/{job}/cancel": {},
+    "POST /v1/tables/{table}/proposals": {"policy": {"epsilon": "50"}, "reason": "a study"},
     "POST /v1/members": {"name": "fresh"},
     "PUT /v1/members/{member}": {"disabled": False},
     "POST /v1/members/{member}/tokens": {},

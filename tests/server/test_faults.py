@@ -18,7 +18,7 @@ from frith.server.schema import Job, Journal, Release
 
 pytestmark = pytest.mark.xdist_group("faults")
 FULL = os.environ.get("FRITH_FULL") == "1"
-ROUNDS, WORKERS = (100, 2) if FULL else (2, 1)
+ROUNDS, WORKERS = (100, 2) if FULL else (1, 1)
 CLIENTS = 3
 LEARNERS = ("random-decision", "gini", "forest")
 
@@ -71,6 +71,32 @@ def check_books(server, answers):
         assert all(job.state in ("done", "failed") for job in jobs.values())
         assert not session.scalars(select(Journal)).all()
     context.database.close()
+
+
+def test_kill_9_of_one_of_two_replicas_loses_nothing_and_pays_once(tmp_path, own_postgres):
+    """Clients ask either replica; either is killed, or its workers."""
+    moments, answers = random.Random(1), []
+    first = ServerProcess(
+        tmp_path, own_postgres.get_uri(), epsilon="4", lease_seconds=1, workers=WORKERS
+    )
+    with first, first.beside() as second, ThreadPoolExecutor(CLIENTS) as pool:
+        for number in range(ROUNDS if FULL else 1):
+            asked = [
+                pool.submit(ask, moments.choice([first, second]), number * CLIENTS + i)
+                for i in range(CLIENTS)
+            ]
+            time.sleep(moments.uniform(0, 1.5))
+            struck, workers_only = moments.choice([first, second]), moments.random() < 0.3
+            struck.kill(workers_only=workers_only)
+            if not workers_only:
+                time.sleep(moments.uniform(0, 0.3))
+                struck.start()
+            answers += [a.result() for a in asked]
+        with first.client(first.sample.analyst_token) as client:
+            for job, found, forest in answers:
+                assert found["state"] == "done"
+                assert client.get(f"/v1/forests/{job}").content == forest
+    check_books(first, answers)
 
 
 def test_kill_9_at_random_moments_loses_nothing_and_pays_once(tmp_path):

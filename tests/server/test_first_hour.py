@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from frith import Forest
-from frith.server.run.sample import ANALYST
+from frith.server.run.sample import ANALYST, CURATOR
 from tests.messy import MESSY
 from tests.server.test_pages import Browser, job_of
 
@@ -36,8 +36,14 @@ def test_the_pages_take_six_steps(house, name):
     report = analyst.get(f"/forests/{job}/report.html").text
 
     forest = Forest.from_json(analyst.get(f"/forests/{job}/forest.json").json())
-    assert "600 records; this report is private" in checked.text
+    assert "600 records" in checked.text
+    assert "Saved output is a publication" in checked.text
     assert "note:" not in checked.text
     assert list(forest.domain.names) == kept
     assert forest.guarantee.epsilon == 1
     assert secret not in draft + report
+    lines = house.curator.get("/v1/log", params={"actor": CURATOR}).json()["lines"]
+    looked = [line for line in lines if line["action"] in ("draft domain", "check domain")]
+    assert {line["target"] for line in looked} == {f"sample/{name}.csv.gz"}
+    assert len(looked) == 2
+    assert secret not in str(lines)

@@ -8,7 +8,7 @@ import pytest
 from frith import Ledger
 from frith.domain import Person
 from frith.ledger.entries import FOR
-from frith.privacy.guarantee import RECORD, person_neighbors
+from frith.privacy.neighbors import RECORD, person_neighbors
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.budget.terms import bind, policy_terms

@@ -24,6 +24,7 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from frith.audit.replay import FrozenSource, arbitrary_releases
+from frith.curator.drafting import DraftingCurator
 from frith.engines.files import FileEngine
 from frith.learners import BY_NAME
 from frith.ledger.database import Database
@@ -51,6 +52,11 @@ def frozen_curator(engine, budget, journal, progress):
     return open_curator(engine, budget, journal, progress)
 
 
+def frozen_draft(table, epsilon, delta):
+    """The same for a domain that is paid for."""
+    return DraftingCurator(table, epsilon, delta, source=FrozenSource(arbitrary_releases(7)))
+
+
 class Server:
     """One server in a folder that holds its records; names of files are relative to it."""
 
@@ -68,7 +74,7 @@ class Server:
         self.worker = Worker(self.context, frozen_curator if frozen else open_curator)
         self.clients, self.tokens = {}, {}
         with database.write() as session:
-            for name, role in (("carla", "curator"), ("ana", "analyst")):
+            for name, role in (("carla", "operator"), ("ana", "analyst")):
                 members.add_member(self.context, session, name, role)
                 self.tokens[name] = members.issue_token(self.context, session, name).text
 
@@ -139,6 +145,7 @@ def whole_session(server, suffix):
     s.call("nobody", "GET", "/ready")
     s.call("nobody", "GET", "/v1/tables")
     curate(s, suffix)
+    buy_domains(s, suffix)
     forest = train_all(s)
     read(s, forest)
     score_and_update(s, forest)
@@ -147,6 +154,27 @@ def whole_session(server, suffix):
     browse(s, forest, suffix)
     s.call("carla", "GET", "/metrics")
     return s
+
+
+def buy_domains(s, suffix):
+    """One that is drawn, one whose budget turns out too small, one that is refused for free."""
+    table = {
+        "name": "bought",
+        "connection": "sample",
+        "table": f"records.{suffix}",
+        "label": "good",
+        "columns": {"size": "number", "color": ["blue", "green", "red"], "good": ["no", "yes"]},
+        "epsilon": "50",
+        "records": 60,
+        "policy": {"epsilon": "100"},
+    }
+    drawn, small, free = (
+        s.call("carla", "POST", "/v1/paid-domains", json=table | changes)
+        for changes in ({}, {"name": "small-price", "epsilon": "0.01"}, {"table": "nothing.csv"})
+    )
+    assert drawn["name"] == "bought"
+    assert "stays charged" in small["message"]
+    assert "charged" not in free["message"]
 
 
 def curate(s, suffix):
@@ -277,10 +305,12 @@ def browse(s, forest, suffix):
                      "/static/nothing"):  # fmt: skip
             s.call(browser, "GET", page)
     ana, carla = browsers.values()
-    s.form(ana, "/tables/small/forests", epsilon="0.5", learner="id3", kind="train")
-    s.form(ana, f"/forests/{forest}/scores", epsilon="0.7")
-    s.form(ana, f"/forests/{forest}/updates", epsilon="0.7", batch="more")
-    s.form(ana, f"/forests/{forest}/rules", epsilon="0.7")
+    for sure in ({}, {"confirmed": "0.5"}):
+        asked = {"epsilon": "0.5", "learner": "id3", "kind": "train"}
+        s.form(ana, "/tables/small/forests", **asked, **sure)
+        s.form(ana, f"/forests/{forest}/scores", epsilon="0.5", **sure)
+        s.form(ana, f"/forests/{forest}/updates", epsilon="0.5", batch="more", **sure)
+        s.form(ana, f"/forests/{forest}/rules", epsilon="0.5", **sure)
     job = s.call("ana", "POST", "/v1/tables/small/forests", json={"epsilon": "3"})["id"]
     s.form(ana, f"/jobs/{job}/cancel")
     s.work()
@@ -289,7 +319,19 @@ def browse(s, forest, suffix):
     s.form(ana, f"/account/tokens/{token}/revoke")
     s.form(carla, "/curate/register", name="web", connection="sample", table=f"records.{suffix}", epsilon="1",
            learners="id3", domain=json.dumps(small_domain().to_json()))  # fmt: skip
-    s.form(carla, "/curate/tables/web/policy", epsilon="2", learners="id3")
+    s.form(carla, "/curate/tables/web/policy", epsilon="0.5", learners="id3")
+    s.form(carla, "/curate/tables/web/policy", epsilon="2", learners="id3", reason="more")
+    s.call(carla, "GET", "/curate/proposals")
+    made = s.call("carla", "GET", "/v1/proposals")[0]["id"]
+    s.call("carla", "POST", f"/v1/proposals/{made}/approve")
+    s.form(carla, f"/curate/proposals/{made}/approve")
+    s.form(carla, f"/curate/proposals/{made}/reject")
+    asked = {"policy": {"epsilon": "2", "learners": ["id3"]}, "reason": "more"}
+    made = s.call("carla", "POST", "/v1/tables/web/proposals", json=asked)["id"]
+    s.call("carla", "POST", f"/v1/proposals/{made}/reject")
+    for path in ("/sign-in/oidc", "/sign-in/oidc/callback"):
+        s.call("nobody", "GET", path)
+    s.call("nobody", "POST", "/sign-in/oidc/logout")
     s.form(carla, "/curate/tables/web/version")
     s.form(
         carla, "/curate/tables/web/batches", name="b", connection="sample", table=f"more.{suffix}"
@@ -300,9 +342,19 @@ def browse(s, forest, suffix):
     s.form(carla, "/curate/members/bob/tokens", note="n")
     token = s.call("carla", "GET", "/v1/members/bob/tokens")[-1]["id"]
     s.form(carla, f"/curate/members/tokens/{token}/revoke")
+    s.form(carla, "/curate/members", name="cora", role="curator")
+    s.form(carla, "/curate/members/cora/curates", table="web")
+    s.call("carla", "GET", "/v1/tables/web/curators")
+    s.form(carla, "/curate/members/cora/curates/web/end")
+    s.call("carla", "PUT", "/v1/tables/web/curators/cora")
+    s.call("carla", "DELETE", "/v1/tables/web/curators/cora")
     s.form(carla, "/curate/members/bob/disable")
     s.form(carla, "/curate/members/bob/enable")
     s.call("carla", "PUT", "/v1/members/bob", json={"disabled": True})
+    s.call("carla", "GET", "/v1/log")
+    s.do("call", "carla", "GET", "/v1/log.jsonl", {})
+    for page in ("/curate/log", "/curate/log.jsonl", "/curate/tables/web/log"):
+        s.do("call", carla, "GET", page, {})
     for browser in browsers.values():
         s.form(browser, "/sign-out")
 
@@ -315,6 +367,7 @@ class Bench:
 
     def __init__(self, tmp_path, monkeypatch, caplog):
         self.tmp_path, self.monkeypatch, self.caplog = tmp_path, monkeypatch, caplog
+        monkeypatch.setattr("frith.learners.private_domain.DraftingCurator", frozen_draft)
         monkeypatch.setattr("frith.server.app.time", type("time", (), {"monotonic": lambda: 0.0}))
 
     def run(self, tables_, act, prepare=None, frozen=True):

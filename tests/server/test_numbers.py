@@ -69,7 +69,7 @@ def test_other_learners_and_their_parameters_are_refused_before_a_charge(house, 
         ({"learner": "gini"}, "choose one of forest"),
         (
             {"learner": "forest", "parameters": {"rules_share": 0.1}},
-            "has the parameters size_share",
+            "has the parameters center, loss, quantile, size_share",
         ),
     ):
         answer = house.analyst.post("/v1/tables/flats/forests", json={"epsilon": "1"} | wrong)

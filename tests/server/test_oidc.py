@@ -13,7 +13,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from frith.server.auth.members import add_member
+from frith.server.auth import login
+from frith.server.auth.members import add_member, find_subject
 from frith.server.auth.oidc import Issuer
 from frith.server.problems import Problem
 from frith.server.settings import Settings
@@ -136,8 +137,8 @@ def test_keys_of_several_kinds_sign(joined, issuer, alg):
 
 def test_a_short_session_of_the_issuer_makes_no_token_that_outlives_it(joined, issuer):
     with joined.database.write() as session:
-        add_member(joined.context, session, "otto", "curator", "otto@example.org")
-        add_member(joined.context, session, "eve", "curator")
+        add_member(joined.context, session, "otto", "operator", "otto@example.org")
+        add_member(joined.context, session, "eve", "operator")
     soon = datetime.now(UTC) + timedelta(seconds=90)
     for member, sub in (("olga", "ana@example.org"), ("otto", "otto@example.org")):
         client = joined.stranger(authorization=f"Bearer {issuer.token(sub=sub, exp=soon)}")
@@ -159,6 +160,77 @@ def test_tokens_from_the_issuers_sessions_last_as_long_as_the_rule_says(joined, 
     again = joined.stranger(authorization=f"Bearer {made['token']}")
     later = said(again.post("/v1/members/olga/tokens", json={}), 201)
     assert later["expires"] == made["expires"]
+
+
+def test_what_was_made_for_others_with_the_issuers_session_ends_with_its_maker(joined, issuer):
+    joined.set(tokens_from_oidc=30)
+    with joined.database.write() as session:
+        add_member(joined.context, session, "otto", "operator", "otto@example.org")
+        add_member(joined.context, session, "eve", "operator")
+    otto = joined.stranger(authorization=f"Bearer {issuer.token(sub='otto@example.org')}")
+    eves = said(otto.post("/v1/members/eve/tokens", json={}), 201)["token"]
+    eve = joined.stranger(authorization=f"Bearer {eves}")
+    further = said(eve.post("/v1/members/eve/tokens", json={}), 201)["token"]
+    assert said(joined.curator.put("/v1/members/otto", json={"disabled": True}))["disabled"]
+    for token in (eves, further):
+        refused(me(joined, token), "unauthorized")
+
+
+def test_no_operator_acts_in_the_name_of_whom_the_issuer_lets_in(joined, issuer):
+    """A raise that one of them proposes and approves would look like two people's."""
+    answer = joined.curator.post("/v1/members/olga/tokens", json={})
+    assert "signs in by the issuer" in refused(answer, "conflict")
+    assert said(joined.curator.get("/v1/members/olga/tokens")) == []
+
+
+def test_a_token_whose_groups_no_longer_give_the_role_is_none(joined, issuer):
+    """Who has lost their groups does not come back to the pages, where they would be disabled."""
+    joined.set(oidc_roles={"research": "analyst", "stewards": "curator"})
+    for groups, status in (
+        (["research"], 200), ("research", 200), (["x", "research"], 200), (None, 200),
+        ([], 401), (["x"], 401), (["stewards"], 401), (["research", "stewards"], 401), ({}, 401),
+    ):  # fmt: skip
+        assert me(joined, issuer.token(groups=groups)).status_code == status, groups
+
+
+def test_a_login_goes_on_nowhere_else_whatever_its_cookie_says(joined, monkeypatch):
+    """The cookie is not signed: a page of a neighboring host could have set it."""
+    joined.set(oidc_client="frith", public_url="http://frith.test")
+    monkeypatch.setattr(login, "finish", lambda *_: login.Identity("ana@example.org", "o", (), ""))
+    for place, goes_to in (
+        ("https://evil.example/", "/"),
+        ("//evil.example", "/"),
+        ("/jobs", "/jobs"),
+    ):
+        cookie = login.Begun("s", "n", "v", place, silent=False).to_cookie()
+        visitor = joined.stranger(cookie=f"{login.COOKIE}={cookie}")
+        page = visitor.get(f"{login.CALLBACK}?state=s&code=c")
+        assert "You are signed in" in page.text
+        assert f'content="0;url={goes_to}"' in page.text
+
+
+def test_only_the_issuers_answer_ends_a_session_here(joined):
+    joined.set(oidc_client="frith", public_url="http://frith.test")
+    cookie = login.Begun("s", "n", "v", "/jobs", silent=True).to_cookie()
+    for state, status in (("s", 303), ("other", 401), ("", 401)):
+        visitor = joined.stranger(cookie=f"{login.COOKIE}={cookie}")
+        answer = visitor.get(
+            f"{login.CALLBACK}?state={state}&error=login_required", follow_redirects=False
+        )
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("named", "ended", "ends"),
+    [("s1", ("s1", ""), True), ("s1", ("s2", "ana@example.org"), False),
+     ("s1", ("", "ana@example.org"), True), ("", ("s2", "ana@example.org"), True),
+     ("", ("s2", "eve@example.org"), False)],
+)  # fmt: skip
+def test_the_issuer_ends_a_session_that_it_gave_no_name(joined, named, ended, ends):
+    who = login.Identity("ana@example.org", "olga", (), named)
+    with joined.database.write() as session:
+        login.open_session(joined.context, session, find_subject(session, who.subject), who)
+        assert login.end_sessions(joined.context, session, *ended) == (["olga"] if ends else [])
 
 
 def wrong_tokens(issuer):

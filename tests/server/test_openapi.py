@@ -72,12 +72,15 @@ def busy(template, tmp_path_factory):
     upkeep.mark_seen(house.context, "w")
     with house.database.write() as session:
         spare = members.issue_token(house.context, session, "bea").token.id
+    raised = {"policy": {"epsilon": "50"}, "reason": "the second wave"}
+    proposal = said(house.curator.post(f"/v1/tables/{house.table}/proposals", json=raised), 201)
     house.values = {
         "table": [house.table],
         "forest": [house.forest, queued],
         "job": [house.forest, score["id"], queued],
         "member": ["ana", "bea"],
         "token": [spare],
+        "proposal": [proposal["id"]],
     }
     house.schema = schemathesis.openapi.from_dict(house.app.openapi())
     house.schema.app = house.app

@@ -15,15 +15,15 @@ from starlette.testclient import TestClient
 
 from frith import Categorical, Domain, Forest, Numeric
 from frith.learners import BY_NAME
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 from frith.server.auth import members
 from frith.server.auth.sessions import COOKIE
 from frith.server.budget import tables
 from frith.server.context import stamp
 from frith.server.jobs import lifecycle
-from frith.server.run.sample import ANALYST
+from frith.server.run.sample import ANALYST, CONNECTION
 from frith.server.web.render import STATIC
-from tests.server.conftest import HOST
+from tests.server.conftest import HOST, domain_text, small_domain
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -49,7 +49,11 @@ class Browser:
         return answer
 
     def post(self, path, status=303, **fields):
+        """Send a form; where a page asks whether to spend, agree, unless that page is wanted."""
         answer = self.client.post(path, data={"csrf": self.csrf} | fields)
+        price = re.search(r'name="confirmed" value="([^"]+)"', answer.text)
+        if price and status != 200:
+            return self.post(path, status, **fields | {"confirmed": price[1]})
         assert answer.status_code == status, answer.text
         return answer
 
@@ -163,6 +167,8 @@ POSTS = [
     "/curate/tables/nursery/batches", "/curate/tables/nursery/grants",
     "/curate/tables/nursery/grants/ana/withdraw", "/curate/members", "/curate/members/ana/tokens",
     "/curate/members/tokens/x/revoke", "/curate/members/x/disable", "/curate/members/x/enable",
+    "/curate/members/x/curates", "/curate/members/x/curates/nursery/end",
+    "/curate/proposals/x/approve", "/curate/proposals/x/reject",
 ]  # fmt: skip
 
 
@@ -221,7 +227,7 @@ def test_a_bearer_token_opens_no_page(house):
 def test_analysts_cannot_open_a_curators_page(house, analyst):
     for path in ("", "/register", f"/tables/{house.table}", "/members", "/jobs", "/ledger",
                  "/ledger.csv", "/ledger.json"):  # fmt: skip
-        assert "nly a curator" in analyst.get(f"/curate{path}", status=403).text
+        assert "nly an operator" in analyst.get(f"/curate{path}", status=403).text
     for path in POSTS:
         if path.startswith("/curate"):
             analyst.post(path, status=403)
@@ -304,8 +310,18 @@ def check(answer):
 
 def test_every_page_opens_for_its_role_and_keeps_to_the_policy(house, analyst, curator):
     forest = analyst.train(house)
+    label = job_of(
+        analyst.post(
+            f"/forests/{forest}/scores", epsilon="0.4", what="probabilities", by="parents",
+            positive="not_recom",
+        )
+    )  # fmt: skip
     score = job_of(analyst.post(f"/forests/{forest}/scores", epsilon="0.5"))
     house.work()
+    shown = analyst.get(f"/forests/{forest}").text
+    assert f'id="score-{label}"' in shown
+    for words in ("<th>auc</th>", "Calibration", "By parents", "not_recom: predicted"):
+        assert words in shown
     assert (
         analyst.get(f"/jobs/{score}/state").json()["result"] == f"/forests/{forest}#score-{score}"
     )
@@ -399,6 +415,23 @@ def test_the_price_is_told_as_epsilon_moves(house, analyst):
     page = analyst.post(f"/tables/{house.table}/forests", status=200, kind="quote", epsilon="3")
     assert "Costs epsilon 3, and leaves 37 of your 40." in page.text
     assert house.work() == 0
+
+
+def test_a_form_spends_only_the_price_that_was_agreed_to(house, analyst):
+    forest = analyst.train(house)
+    before = house.spent(house.own)
+    train = (f"/tables/{house.table}/forests", {"learner": "gini", "epsilon": "1"})
+    for path, fields in (train, (f"/forests/{forest}/scores", {"epsilon": "1"}),
+                         (f"/forests/{forest}/updates", {"epsilon": "1", "batch": "later"})):  # fmt: skip
+        for sure in ({}, {"confirmed": "0.9"}):
+            page = check(analyst.post(path, status=200, **fields | sure))
+            assert "Costs epsilon 1, and leaves" in page.text
+            assert f'action="{path}"' in page.text
+        assert house.spent(house.own) == before
+        assert house.work() == 0
+    path, fields = train
+    job_of(analyst.post(path, **fields | {"confirmed": "1"}))
+    assert house.spent(house.own) == (before[0], before[1] + 1)
 
 
 def test_a_budget_with_a_delta_is_told_in_percents(house, analyst):
@@ -581,6 +614,51 @@ def test_a_table_is_drafted_reviewed_and_registered(house, curator, analyst):
     assert ">id3<" not in text
 
 
+def test_a_table_is_registered_column_by_column(house, curator, lines):
+    rows = [f"{i},{20 + i % 60},{'n' if i % 2 else 's'},{i % 3}" for i in range(300)]
+    (house.folder / "visits.csv").write_text("\n".join(["id,age,ward,ill", *rows]) + "\n")
+    fields = {"name": "visits", "connection": CONNECTION, "table": "visits.csv", "label": "ill",
+              "epsilon": "1", "learners": ["id3"]}  # fmt: skip
+    drafted = check(curator.post("/curate/register", status=200, draft="yes", **fields))
+    assert drafted.headers["cache-control"] == "no-store"
+    assert re.search(r'<td>id <span class="tag bad">left out</span></td>', drafted.text)
+    carried = unescape(re.search(r'name="columns-draft" value="([^"]*)"', drafted.text)[1])
+    names = [c["name"] for c in [json.loads(carried)["domain"]["label"],
+                                 *json.loads(carried)["domain"]["attributes"]]]  # fmt: skip
+    age, ward = names.index("age"), names.index("ward")
+    fields |= {"columns-draft": carried, f"column-{age}-low": "0", f"column-{age}-high": "120",
+               f"column-{ward}-values": "n\ns\nw"}  # fmt: skip
+    answer = curator.post("/curate/register", status=422, columns="yes", **fields)
+    assert "declare the label and at least one attribute public" in answer.text.lower()
+    fields |= {"column-0-public": "on", f"column-{age}-public": "on"}
+    shown = check(curator.post("/curate/register", status=200, columns="yes", **fields))
+    text = unescape(re.search(r'name="domain"[^>]*>(.*?)</textarea>', shown.text, re.DOTALL)[1])
+    assert "ward" not in text, "it was not declared public"
+    assert "learned" not in text
+    seen = unescape(re.search(r'name="columns-shown" value="([^"]*)"', shown.text)[1])
+    fields |= {"columns-shown": seen, "domain": text}
+    later = fields | {f"column-{age}-high": "90"}  # what the text does not say
+    answer = curator.post("/curate/register", status=422, **later)
+    assert "preview the public file again" in answer.text
+    curator.post("/curate/register", **fields)
+    with house.database.read() as session:
+        domain = tables.domain_of(tables.get_table(session, "visits"))
+    assert domain.names == ("age",)
+    assert (domain.attributes[0].low, domain.attributes[0].high) == (0, 120)
+    assert not any("ward" in str(line) for line in lines), "nothing of it is logged"
+
+
+def test_records_of_a_table_are_shown_to_its_curators_alone(house):
+    house.add("cora", "curator")
+    with house.database.write() as session:
+        token = members.issue_token(house.context, session, "cora").text
+    cora = Browser(house, token)
+    fields = {"connection": CONNECTION, "table": "records.parquet", "label": "class"}
+    for button in ({"draft": "yes"}, {"check": "yes", "domain": domain_text(small_domain())}):
+        answer = cora.post("/curate/register", status=422, **fields | button)
+        assert "only its curators look at them" in answer.text
+
+
 def test_a_domain_is_checked_against_the_records_before_it_is_registered(house, curator, analyst):
     (house.folder / "people.csv").write_text("age,ill\n" + "41,True\nold,False\n" * 30)
     domain = Domain([Numeric("age", 0, 120)], Categorical("ill", ("yes", "no")))
@@ -632,7 +710,7 @@ def test_what_cannot_be_drafted_is_said(house, curator, fields, said):
 
 def test_policies_versions_and_batches_are_changed_by_forms(house, curator, analyst):
     table = f"/curate/tables/{house.table}"
-    curator.post(f"{table}/policy", epsilon="50", delta="0.0", request_epsilon="2",
+    curator.post(f"{table}/policy", epsilon="30", delta="0.0", request_epsilon="2",
                  learners=["forest", "gini"])  # fmt: skip
     assert (
         "at most epsilon 2" in analyst.get(f"/tables/{house.table}/quote?epsilon=3").json()["text"]

@@ -289,7 +289,7 @@ def test_a_check_that_hangs_is_given_up_and_keeps_its_place():
             source_checks.in_time(stop.wait, 0.05)
     with pytest.raises(Problem, match="several other sources") as full:
         source_checks.in_time(lambda: 1, 1)
-    assert full.value.code == ProblemCode.UNAVAILABLE
+    assert full.value.code == ProblemCode.TOO_MANY
     assert full.value.wait
     stop.set()
     until = time.monotonic() + 10
@@ -334,5 +334,5 @@ def test_sources_that_never_answer_leave_the_server_to_others(tmp_path):
                 silent.accept()[0].close()
         answers = [a.result() for a in asked]
         codes = [answer.json()["code"] for answer in answers]
-        assert set(codes) == {"unavailable", "invalid"}
+        assert set(codes) == {"too_many", "invalid"}
         assert codes.count("invalid") >= source_checks.LIMIT

@@ -71,8 +71,8 @@ def test_who_made_a_token_is_listed(house):
 
 def test_nothing_that_a_curator_made_for_others_outlives_the_curators_token(house):
     """Else a stolen token of a curator invites a friend, and the friend stays."""
-    boss = house.add("boss", "curator")
-    said(boss.post("/v1/members", json={"name": "eve", "role": "curator"}), 201)
+    boss = house.add("boss", "operator")
+    said(boss.post("/v1/members", json={"name": "eve", "role": "operator"}), 201)
     eve = holder(house, mint(boss, "eve"))
     said(eve.post("/v1/members", json={"name": "eva", "role": "analyst"}), 201)
     eva = holder(house, mint(eve, "eva"))
@@ -139,7 +139,7 @@ def test_revoking_waits_for_what_is_being_made_and_ends_it_too(postgres_database
     context = Context(Database(postgres_database), Settings(database=postgres_database))
     context.database.upgrade()
     with context.database.write() as session:
-        boss = members.add_member(context, session, "boss", "curator")
+        boss = members.add_member(context, session, "boss", "operator")
         parent = members.issue_token(context, session, "boss").token.id
 
     def revoke():

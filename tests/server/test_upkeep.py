@@ -181,10 +181,15 @@ def test_an_older_database_learns_what_its_members_store(house, kind, request, t
     with database.write() as session:
         for column in ("job", "member"):
             session.execute(text(f"ALTER TABLE {column} DROP COLUMN stored"))
-        session.execute(text("DROP TABLE worker"))
+        for table in ("worker", "table_curator", "proposal", "bookmark"):
+            session.execute(text(f"DROP TABLE {table}"))
+        for column in ("owner", "expires", "assigned_role"):
+            session.execute(text(f"ALTER TABLE member DROP COLUMN {column}"))
+        for column in ("token DROP COLUMN scopes", "token DROP COLUMN session"):
+            session.execute(text(f"ALTER TABLE {column}"))
         session.execute(text("UPDATE frith_version SET version_num = '0006'"))
     database.check()
-    assert database.version == "0007"
+    assert database.version == "0008"
     with database.read() as session:
         lengths = session.execute(text("SELECT coalesce(sum(length(document)), 0) FROM release"))
         assert session.get(Member, ANALYST).stored == lengths.scalar()

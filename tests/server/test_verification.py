@@ -17,7 +17,7 @@ from frith.ledger import Book
 from frith.ledger.database import Database
 from frith.parties.binding import terms_of
 from frith.parties.masks import Keys
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 from frith.server.budget import tables
 from frith.server.jobs.requests import JobRequest
 from frith.server.schema import Job

@@ -34,7 +34,8 @@ from frith.audit.outcomes import Outcome, Status
 from frith.audit.sizes import Size
 from frith.audit.subjects import Subject
 from frith.domain import Categorical, Domain, Numeric
-from frith.domain.encoding import columns_of, encode_label
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_label
 from frith.forest import Forest
 from frith.forest.trees import find_leaf
 from frith.privacy.budget import Budget

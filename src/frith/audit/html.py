@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from frith._markup import Html, join, page, table, tag
 from frith.audit.outcomes import Report, versions
-from frith.forest.markup import Html, join, page, table, tag
 from frith.privacy.promise import amounts
 
 _STYLE = """

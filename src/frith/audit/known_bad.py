@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from frith.audit.frozen import OpenCurator
 from frith.audit.subjects import Subject, open_in_memory
-from frith.audit.target_flaws import ExactScale, UnclippedMeans, open_with_own_bounds
+from frith.audit.target_flaws import ExactScale, UnclippedMeans, UntoldTilt, open_with_own_bounds
 from frith.audit.twins import (
     Labels,
     Leaves,
@@ -27,6 +27,7 @@ from frith.audit.twins import (
     Residuals,
     RootSizes,
     RootTables,
+    TiltedResiduals,
     forest_saying,
 )
 from frith.curator import Progress, Release, records_per_unit
@@ -518,6 +519,8 @@ FLAWS: tuple[Flaw, ...] = (
           (R, S), target=True),
     _flaw("leaf means that are not clipped", "a mean with the noise of a count", UnclippedMeans,
           Residuals, (R, E, S, B, C), target=True),
+    _flaw("a tilt that is not paid for", "quantile loss with the noise of squared loss", UntoldTilt,
+          TiltedResiduals, (R, S), target=True),
     _flaw("a quantile charged by its sensitivity", "scores that do not all move the same way",
           OneSidedQuantiles, Quantiles, (R, S), pair="single"),
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),

@@ -21,9 +21,13 @@ from frith.growing.boosting import SignBoosting
 from frith.growing.builder import single_leaf
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree
+from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part, forest_of_parts
 from frith.growing.residual_boosting import Plan, ResidualBoosting
+from frith.growing.trusting import trusted
+from frith.kernels import LeafCounts
 from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplits
 from frith.learners import (
     C45Classifier,
     ForestClassifier,
@@ -96,7 +100,20 @@ class FewSteps:
         if self.part == "named":
             whole = curator.remaining_share
             return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4))]
+        if self.part == "trust":
+            return self._trusting(curator, layout, n)
         return SignBoosting(curator, layout, n).learn(float(self.steps))
+
+    def _trusting(self, curator: CuratorLike, layout: Layout, n: int) -> list[Part]:
+        """Label counts for half of what is left, and a prior of one public split."""
+        half, n_labels = curator.remaining_share / 2, curator.domain.n_labels
+        leaf = LeafCounts(single_leaf(), curator.domain)
+        counts = curator.noisy_counts(leaf, half, "labels")
+        own = Part(single_leaf(), np.clip(counts.values / n, -1, 1), np.ones(1))
+        tree = ask_once(curator.domain, BinarySplits(layout)[0])
+        scores = np.eye(2, n_labels)[: len(tree.leaves)]
+        prior = Part(tree, scores, np.zeros(len(scores)))
+        return trusted(curator, [own], [prior], half)
 
 
 _PLANS = (
@@ -161,6 +178,7 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, named labels", FewSteps, part="named", steps=1),
     _subject("forest, two levels of named labels", FewSteps, part="named", steps=2),
     _subject("forest, a partition", FewSteps, part="named", steps=0),
+    _subject("forest, a public prior", FewSteps, part="trust"),
     _subject("forest, two means", FewSteps, target=True, part="residuals", steps=2),
     _subject("forest, an interval", FewSteps, target=True, part="residuals", steps=0),
     _subject("forest, a step of residuals", FewSteps, target=True, part="residuals", steps=1),

@@ -19,7 +19,7 @@ from frith.engines.base import Engine
 from frith.forest.trees import find_leaf
 from frith.kernels import ResidualCells, TargetCounts
 from frith.kernels.gradients import UNIT
-from frith.kernels.residuals import HALF
+from frith.kernels.residuals import HALF, tilt_of
 
 
 def open_with_own_bounds(table: Any, domain: Domain) -> Engine:
@@ -54,3 +54,20 @@ class UnclippedMeans(Residuals):
 
     def width(self, curator: Any) -> int:
         return HALF // 8
+
+
+class Untold(ResidualCells):
+    """Residuals that are tilted, and priced as plain ones."""
+
+    @property
+    def l1(self) -> int:
+        return UNIT
+
+    @property
+    def l2_squared(self) -> int:
+        return UNIT**2
+
+
+class UntoldTilt(Residuals):
+    kernel = Untold
+    tilt = tilt_of(950)

@@ -26,7 +26,7 @@ from frith.kernels import (
     SplitTables,
 )
 from frith.kernels.gradients import UNIT, ScoreColumn
-from frith.kernels.residuals import HALF
+from frith.kernels.residuals import HALF, tilt_of
 
 
 class Leaves:
@@ -95,12 +95,13 @@ class Residuals:
     """
 
     kernel: type[ResidualCells] = ResidualCells
+    tilt = 0
 
     def learn(self, curator: Any) -> Forest:
         trees = Leaves(max_depth=1).trees(curator)
         start = ScoreColumn(single_leaf(), np.zeros(1, dtype=np.int32))
         width = self.width(curator)
-        question = self.kernel(trees, start, curator.domain, width)
+        question = self.kernel(trees, start, curator.domain, width, self.tilt)
         sums = curator.noisy_counts(question, Fraction(1), "residuals")
         target, n = curator.domain.target, max(1, curator.domain.records or 1)
         unit = (target.high - target.low) / 2 * width / HALF / UNIT / n
@@ -110,6 +111,12 @@ class Residuals:
 
     def width(self, curator: Any) -> int:
         return HALF
+
+
+class TiltedResiduals(Residuals):
+    """Sound: as a forest of quantiles asks for them."""
+
+    tilt = tilt_of(950)
 
 
 class Quantiles:

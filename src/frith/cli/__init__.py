@@ -12,6 +12,7 @@ import typer
 
 from frith._version import __version__
 from frith.cli import (
+    anchor,
     audit,
     backup,
     check,
@@ -27,9 +28,11 @@ from frith.cli import (
     remote,
     report,
     rules,
+    score,
     serve,
     show,
     train,
+    warm,
 )
 from frith.cli.group import FrithGroup
 
@@ -73,10 +76,12 @@ _FIRST, _DESK, _ANYONE = "Start here", "At the curator's desk", "With a released
 _PARTIES, _SERVER = "Several parties", "The private database"
 app.command("demo", rich_help_panel=_FIRST)(demo.demo)
 app.command("audit", rich_help_panel=_FIRST)(audit.audit)
+app.command("warm", rich_help_panel=_FIRST)(warm.warm)
 app.add_typer(domain.app, name="domain", rich_help_panel=_DESK)
 app.command("check", rich_help_panel=_DESK)(check.check)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=_DESK)
 app.command("train", rich_help_panel=_DESK)(train.train)
+app.command("score", rich_help_panel=_DESK)(score.score)
 app.command("structure", rich_help_panel=_PARTIES)(parties.structure)
 app.command("release", rich_help_panel=_PARTIES)(parties.release)
 app.command("merge", rich_help_panel=_PARTIES)(parties.merge)
@@ -87,6 +92,9 @@ app.add_typer(remote.app, name="remote", rich_help_panel=_SERVER)
 app.add_typer(people.members, name="member", rich_help_panel=_SERVER)
 app.add_typer(people.tokens, name="token", rich_help_panel=_SERVER)
 app.add_typer(keys.app, name="keys", rich_help_panel=_SERVER)
+app.add_typer(anchor.app, name="anchor", rich_help_panel=_SERVER)
+app.command("witness", rich_help_panel=_SERVER)(anchor.witness)
+app.command("migrate", rich_help_panel=_SERVER)(backup.migrate)
 app.command("backup", rich_help_panel=_SERVER)(backup.backup)
 app.command("restore", rich_help_panel=_SERVER)(backup.restore)
 app.command("show", rich_help_panel=_ANYONE)(show.show)

@@ -1,7 +1,8 @@
-"""`frith backup` and `frith restore`: copies of a server's state, on SQLite."""
+"""`frith migrate`, `frith backup` and `frith restore`: a server's state."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,45 @@ import typer
 
 from frith.cli.console import say, say_note
 from frith.cli.serve import Config, Place, read_settings
+
+_WAIT_SECONDS = 2
+
+
+def migrate(
+    config: Config = None,
+    database: Place = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Change nothing; wait until somebody else has.")
+    ] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Say that no earlier frith runs on it any more.")
+    ] = False,
+) -> None:
+    """Bring the server's database up to date; make it where there is none.
+
+    An earlier frith can go on beside it, so this is the first step of a rolling upgrade. The last is
+    `--finish`, which allows what an earlier frith would not keep to.
+    """
+    from frith.ledger.database import HEAD, Database
+
+    settings = read_settings(config, database=database)
+    target = Database(settings.database)
+    before = target.version if target.file is None or target.file.is_file() else None
+    while wait and (before is None or before < HEAD):
+        time.sleep(_WAIT_SECONDS)
+        before = target.version
+    if not wait:
+        target.upgrade()
+    say(f"{target}: version {before or 'none'} before, {target.version} now")
+    if finish:
+        from frith.server.auth import upgrade
+        from frith.server.auth.acting import acting, desk
+        from frith.server.context import Context
+
+        context = Context(target, settings)
+        with acting(context, desk(), "finish upgrade", HEAD) as session:
+            upgrade.finish(context, session)
+        say("no earlier frith runs on it any more")
 
 
 def backup(
@@ -37,11 +77,16 @@ def restore(
     A ledger that forgets a charge sells its budget twice. With `--forget`, charge anew what
     analysts hold receipts for: `frith ledger charge`.
     """
+    from frith.ledger.anchored import open_anchors
     from frith.ledger.backup import put_back
     from frith.ledger.database import Database
 
-    target = Database(read_settings(config, database=database).database)
-    put_back(copy, target, forget=forget)
+    settings = read_settings(config, database=database)
+    target = Database(settings.database)
+    anchors = open_anchors(settings.anchor_witness, settings.anchor_key, settings.anchor_trusted)
+    put_back(copy, target, forget=forget, anchors=anchors)
     say(f"{target} is as it was in {copy}")
     if forget:
         say_note("charges made since the backup are lost; charge them anew.")
+    if forget and anchors is not None:
+        say_note("then give up the anchors of what is lost: `frith anchor forget REASON`.")

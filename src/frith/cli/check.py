@@ -34,7 +34,10 @@ def check(
         print_json(report.to_json())
     else:
         _show(report)
-    say_note("this report holds exact facts about people; it is for the curator alone.")
+    say_note(
+        "this report holds exact facts about people; it is for the curator alone. Saved "
+        "output is a publication."
+    )
     raise typer.Exit(1 if report.is_outside else 0)
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,23 +64,3 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], json: bool
     for row in rows:
         table.add_row(*row)
     out().print(table)
-
-
-@contextmanager
-def passes(title: str) -> Iterator[Callable[[str], None]]:
-    """Show which pass over the records is running, and nothing about the records.
-
-    A terminal gets a spinner, a log file one line for each pass.
-    """
-    console, number = err(), 0
-
-    def text(purpose: str) -> str:
-        nonlocal number
-        number += 1
-        return f"{title}, pass {number}: {purpose}"
-
-    if not console.is_terminal:
-        yield lambda purpose: console.print(text(purpose), soft_wrap=True)
-        return
-    with console.status(title) as status:
-        yield lambda purpose: status.update(text(purpose))

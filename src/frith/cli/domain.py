@@ -115,7 +115,15 @@ def _draft_privately(
     **budget: Any,
 ) -> Domain:
     from frith.domain import Person
-    from frith.learners.private_domain import KINDS, draft_privately
+    from frith.learners.private_domain import draft_privately
+
+    who = None if person is None else Person(*person)
+    return draft_privately(table, label, read_kinds(columns), person=who, **budget)
+
+
+def read_kinds(columns: Sequence[str]) -> dict[str, Any]:
+    """What `--column NAME=KIND` says of each column."""
+    from frith.learners.private_domain import KINDS
 
     kinds: dict[str, Any] = {}
     for text in columns:
@@ -123,5 +131,4 @@ def _draft_privately(
         if not equals or not kind or name in kinds:
             raise ValueError(f"--column takes NAME=KIND, once for a name, and not {text!r}")
         kinds[name] = kind if kind in KINDS else kind.split(",")
-    who = None if person is None else Person(*person)
-    return draft_privately(table, label, kinds, person=who, **budget)
+    return kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -95,12 +96,36 @@ def raise_budget(
     epsilon: Epsilon,
     account: Account = "table",
 ) -> None:
-    """Set another budget for the same delta. The change is an entry of its own."""
+    """Set another budget for the same delta. The change is an entry of its own.
+
+    The budget of a server's table is set on the server, where a raise needs two people.
+    """
     from frith.ledger import Ledger
 
     ledger = Ledger(path, account)
+    _refuse_table_of_server(ledger)
     ledger.set_budget(epsilon)
     say(f"{ledger}: {ledger.budget} may be spent in all")
+
+
+def _refuse_table_of_server(ledger: Ledger) -> None:
+    """Names of tables hold none of `+`, `@` and `/`, which accounts of batches, periods and members do."""
+    from frith.errors import FrithError
+    from frith.ledger.database import Database
+    from frith.server.schema import RegisteredTable
+
+    _ = ledger.state  # raises where this is no ledger, and brings an older one up to date
+    database = Database(ledger.place)
+    try:
+        with database.read() as session:
+            found = session.get(RegisteredTable, re.split("[+@/]", ledger.account)[0])
+    finally:
+        database.close()
+    if found is not None:
+        raise FrithError(
+            f"{ledger.account!r} is an account of a server's table; change its policy on the server, where "
+            "a raise needs two people"
+        )
 
 
 @app.command()
@@ -202,6 +227,35 @@ def export(
         print_json([entry.to_json() for entry in entries])
     else:
         typer.echo(as_csv(entries), nl=False)
+
+
+@app.command()
+def review(
+    file: Annotated[
+        Path, typer.Argument(metavar="LOG", help="An exported log, or the file of a sink.")
+    ],
+    head: Annotated[
+        str | None, typer.Option(help="A hash that was noted elsewhere; the log must hold it.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only findings, not every line.")] = False,
+) -> None:
+    """Tell from an exported audit log alone who did what. Exits with 1 on a finding."""
+    from frith.ledger import log as reading
+    from frith.ledger.review import Review, who_did_what
+
+    lines = list(reading.read(file.read_text(encoding="utf-8")))
+    if not quiet:
+        for sentence in who_did_what(lines):
+            typer.echo(sentence)
+    found = Review().read(lines)
+    for finding in found.findings:
+        say(f"{finding.kind}: {finding.text}", "red")
+    is_held = head is None or found.holds(head)
+    if not is_held:
+        say("the log does not hold the hash that was noted: its end is missing, or it forks", "red")
+    say(f"{len(lines)} lines, {len(found.findings)} findings")
+    if found.findings or not is_held:
+        raise typer.Exit(1)
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:

@@ -37,5 +37,16 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="accuracy, auc, log_loss, brier or calibration; once for each."),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option("--by", metavar="ATTRIBUTE", help="Rates in the groups of an attribute."),
+]
+Positive = Annotated[
+    str | None, typer.Option(metavar="VALUE", help="The label that is scored, against all others.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from frith.cli.console import out, passes, print_json, quoted, say
+from frith._progress import passes
+from frith.cli.console import out, print_json, quoted, say
 from frith.cli.files import PAID, check_new, check_output
 from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, Force, LedgerFile
 from frith.errors import FormatError
 
 if TYPE_CHECKING:
+    from frith.domain import Domain
     from frith.forest import Forest
     from frith.parties import PartyRelease, Structure
 
@@ -55,8 +57,9 @@ def structure(
 
     check_output(output, domain)
     wanted = {"n_trees": trees, "max_depth": max_depth, "random_state": seed, "delta": delta}
-    options = _offered(learner, {k: v for k, v in wanted.items() if v is not None})
-    made = make_structure(Domain.load(domain), learner.value, epsilon=epsilon, **options)
+    declared = Domain.load(domain)
+    options = _offered(learner, declared, {k: v for k, v in wanted.items() if v is not None})
+    made = make_structure(declared, learner.value, epsilon=epsilon, **options)
     made.save(output)
     facts = _structure_facts(made, output)
     if json:
@@ -159,11 +162,11 @@ def join(
     )
 
 
-def _offered(learner: Learner, options: dict[str, Any]) -> dict[str, Any]:
+def _offered(learner: Learner, domain: Domain, options: dict[str, Any]) -> dict[str, Any]:
     """The same options, or a message that says which there are."""
-    from frith.parties.shared_structure import LEARNERS
+    from frith.parties.shared_structure import learner_of
 
-    offered = LEARNERS[learner]().get_params()
+    offered = learner_of(learner.value, domain)().get_params()
     for name in options:
         if name not in offered:
             raise ValueError(f"the learner {learner} finds its own {name}; leave that option out")

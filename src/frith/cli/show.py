@@ -72,7 +72,8 @@ def _show(forest: Forest, path: Path) -> None:
     out().print(Panel(body, title=title, border_style=color, width=min(out().width, 88)))
     trees = forest.trees
     say(
-        f"{trees.n_trees} trees, depth {forest.max_depth}, {trees.n_nodes:,} nodes, "
+        f"{trees.n_trees} {'tree' if trees.n_trees == 1 else 'trees'}, depth {forest.max_depth}, "
+        f"{trees.n_nodes:,} nodes, "
         f"{len(trees.leaves):,} leaves that hold {forest.kind}; noise on each: standard deviation "
         f"{_noise(forest):.4g}\n"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frith.cli.console import err, out, passes, print_json, say, say_note
+from frith.cli.console import err, out, print_json, say, say_note
 from frith.cli.files import PAID, check_new, check_output
 from frith.cli.options import AnyTable, AsJson, Delta, DomainFile, Epsilon, Force, LedgerFile
 
@@ -46,6 +46,13 @@ def train(
         list[str] | None,
         typer.Option("--set", help="Another parameter of the learner.", metavar="NAME=VALUE"),
     ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            help="What is known beforehand: a forest (.json) or a table of records that nobody protects.",
+            metavar="FILE",
+        ),
+    ] = None,
     ledger: LedgerFile = None,
     force: Force = False,
     json: AsJson = False,
@@ -62,16 +69,18 @@ def train(
     from frith.domain import Domain
 
     inputs = [domain, *([] if ledger is None else [ledger])]
-    check_output(output, *inputs, *([] if "://" in table else [Path(table)]))
+    tables = [table, *([] if public is None else [public])]
+    check_output(output, *inputs, *(Path(t) for t in tables if "://" not in t))
     check_new(output, force, PAID)
-    public = Domain.load(domain)
+    declared = Domain.load(domain)
     wanted = {
-        "domain": public, "epsilon": epsilon, "delta": delta, "n_trees": trees,
+        "domain": declared, "epsilon": epsilon, "delta": delta, "n_trees": trees,
         "max_depth": max_depth, "random_state": seed, "ledger": ledger,
+        "public": None if public is None else _read_public(public, declared),
     }  # fmt: skip
     options = {k: v for k, v in wanted.items() if v is not None}
     options |= dict(map(read_setting, set_ or ()))
-    model = _make_model(learner, public, options)
+    model = _make_model(learner, declared, options)
     _fit(model, table)
     model.forest_.save(output)
     _warn(model)
@@ -95,6 +104,17 @@ def _make_model(learner: Learner, domain: Domain, options: dict[str, Any]) -> An
     return kind(**options)
 
 
+def _read_public(path: str, domain: Domain) -> Any:
+    """The prior in a file: a forest, or a table of the same columns."""
+    from frith.engines import open_table
+    from frith.forest import Forest
+    from frith.learners.public_prior import unprotected
+
+    if path.endswith(".json"):
+        return Forest.load(path)
+    return open_table(path, unprotected(domain))
+
+
 def read_setting(setting: str) -> tuple[str, Any]:
     """NAME=VALUE, the value as JSON where it is JSON and as text otherwise."""
     import json
@@ -112,9 +132,7 @@ def _fit(model: Any, table: str) -> None:
     from frith.engines import open_table
 
     engine = open_table(table, model.domain)
-    with passes("training") as progress:
-        model._progress = progress
-        model.fit(engine, notices=err().is_terminal)  # a log would keep them
+    model.fit(engine, notices=err().is_terminal, progress=True)  # a log would keep notices
 
 
 def _warn(model: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from frith.client import documents as d
 from frith.client.documents import Grant, Listing, Member, TableInfo, Token
 from frith.client.kinds import Role
 from frith.client.wire import Wire
-from frith.domain import Domain
+from frith.domain import Domain, Person
 from frith.ledger import Fault, Verification
 from frith.privacy.exact import exact, show
 
@@ -63,6 +63,56 @@ class Curating:
             "signed": signed,
         }
         return TableInfo.read(self._wire.post("tables", body=d.TableRequest.read(body)))
+
+    def register_paid(
+        self,
+        name: str,
+        label: str,
+        columns: Mapping[str, str | Sequence[str]],
+        *,
+        connection: str,
+        table: str | None = None,
+        query: str | None = None,
+        price: Any,
+        epsilon: Any,
+        records: int | None = None,
+        person: Person | None = None,
+        title: str = "",
+        signed: bool = False,
+        **policy: Any,
+    ) -> TableInfo:
+        """Register a table without public bounds: its domain is bought from its budget, once and for good.
+
+        What is not described here is as in `register`.
+
+        Parameters
+        ----------
+        label : the column to predict
+        columns : what each column is, the label among them: "number", "date", or a public list of values
+        price : the epsilon that the domain costs, of the table's `epsilon`; a draft that fails costs it too
+        records : the number of records, if it is public
+        person : the column that names the protected person, and the most records of each that count
+        """
+        who = (
+            {}
+            if person is None
+            else {"person": person.column, "records_per_person": person.records}
+        )
+        body = {
+            "name": name,
+            "label": label,
+            "columns": {c: k if isinstance(k, str) else list(k) for c, k in columns.items()},
+            "connection": connection,
+            "table": table,
+            "query": query,
+            "epsilon": show(exact(price)),
+            "records": records,
+            "policy": _policy({"epsilon": epsilon, **policy}),
+            "title": title,
+            "signed": signed,
+        }
+        request = d.PaidTableRequest.read(body | who)
+        return TableInfo.read(self._wire.post("paid-domains", body=request))
 
     def connections(self) -> Listing[d.ConnectionInfo]:
         """Where tables can be registered from, as the operator declared it."""
@@ -122,34 +172,72 @@ class Curating:
         return Listing(map(Member.read, self._wire.get("members")))
 
     def add_member(
-        self, name: str, role: str = Role.ANALYST, *, subject: str | None = None
+        self,
+        name: str,
+        role: str = Role.ANALYST,
+        *,
+        subject: str | None = None,
+        owner: str | None = None,
+        days: int | None = None,
     ) -> Member:
-        """Add an analyst or a curator; `subject` is their `sub` at the OIDC issuer."""
-        body = d.MemberRequest.read({"name": name, "role": role, "subject": subject})
+        """Add a member; `subject` is their `sub` at the OIDC issuer.
+
+        With an `owner` it is a service account, which ends after so many `days`.
+        """
+        asked = {"name": name, "role": role, "subject": subject, "owner": owner, "days": days}
+        body = d.MemberRequest.read(asked)
         return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
         """Disable a member; all their tokens end at once, and so does what was made with them."""
-        return self._set_disabled(member, True)
+        return self._change(member, disabled=True)
 
     def enable(self, member: str) -> Member:
         """Enable a member again; they need new tokens."""
-        return self._set_disabled(member, False)
+        return self._change(member, disabled=False)
 
-    def _set_disabled(self, member: str, disabled: bool) -> Member:
-        body = d.MemberChangeRequest(disabled=disabled)
+    def change_role(self, member: str, role: str) -> Member:
+        """Give a member another role; what the old one curated, the new one may not."""
+        return self._change(member, role=role)
+
+    def change_owner(self, member: str, owner: str) -> Member:
+        """Hand a service account over to another person."""
+        return self._change(member, owner=owner)
+
+    def curators(self, table: str) -> Listing[str]:
+        """Who curates a table."""
+        return Listing(self._wire.get("tables", table, "curators"))
+
+    def add_curator(self, table: str, member: str) -> None:
+        """Let a member curate a table."""
+        self._wire.put("tables", table, "curators", member)
+
+    def remove_curator(self, table: str, member: str) -> None:
+        """Let a member curate a table no longer; the last curator stays."""
+        self._wire.delete("tables", table, "curators", member)
+
+    def _change(self, member: str, **changes: Any) -> Member:
+        body = d.MemberChangeRequest.read(changes)
         return Member.read(self._wire.put("members", member, body=body))
 
     def tokens(self, member: str) -> Listing[Token]:
         """A member's tokens, without their texts. Analysts may see their own."""
         return Listing(map(Token.read, self._wire.get("members", member, "tokens")))
 
-    def create_token(self, member: str, note: str = "", days: int | None = None) -> d.IssuedToken:
+    def create_token(
+        self,
+        member: str,
+        note: str = "",
+        days: int | None = None,
+        scopes: Sequence[str] | None = None,
+    ) -> d.IssuedToken:
         """Make a token; its text is in `.token`, only now. Analysts may make their own.
 
-        It ends with your own token at the latest. Others get one from you only if they have none.
+        It ends with your own token at the latest, and has no scope that yours lacks. Others get one
+        from you only if they have none, or if they are a service account of yours.
         """
-        body = d.TokenRequest.read({"note": note, "days": days})
+        given = None if scopes is None else list(scopes)
+        body = d.TokenRequest.read({"note": note, "days": days, "scopes": given})
         return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from frith.client.documents import (
     Quote,
     QuoteRequest,
     RequestDocument,
+    ScoreRequest,
     TableInfo,
     UpdateRequest,
 )  # fmt: skip
@@ -35,6 +37,7 @@ from frith.privacy.exact import show
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
+    from frith.curator.label_score import LabelScore
     from frith.learners import PrivateForest
 
 _ENTRIES, _JOBS = 1_000, 100  # of the ledger, and jobs, at a time
@@ -261,10 +264,35 @@ class RemoteDatabase(Curating):
 
         `forest` is an estimator that came from this server, or its id.
         """
-        job = self._ask(
-            ("forests", id_of(forest), "scores"), BudgetRequest(**_amounts(epsilon, delta)), key
-        )
+        body = ScoreRequest.read(_amounts(epsilon, delta))
+        job = self._ask(("forests", id_of(forest), "scores"), body, key)
         return cast("Score", job.result(progress)) if wait else job
+
+    def score_label(
+        self,
+        forest: PrivateForest | str,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        metrics: Iterable[str] | None = None,
+        by: Iterable[str] = (),
+        positive: Any = None,
+        key: str | None = None,
+        wait: bool = True,
+        progress: Progress = True,
+    ) -> LabelScore | Job:
+        """AUC, log loss, Brier score, calibration and rates in groups, with intervals. Charged.
+
+        As `frith.private_score`, on the forest's table: a `frith.curator.label_score.LabelScore`. It costs
+        what a `score` costs, and `quote_score` says so.
+        """
+        from frith.curator.label_score import METRICS
+
+        names = list(METRICS if metrics is None else metrics)
+        asked = {"metrics": names, "by": list(by), "positive": positive}
+        body = ScoreRequest.read(_amounts(epsilon, delta) | asked)
+        job = self._ask(("forests", id_of(forest), "scores"), body, key)
+        return cast("LabelScore", job.result(progress)) if wait else job
 
     @overload
     def update(

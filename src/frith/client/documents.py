@@ -10,12 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from frith.client.kinds import JobKind, JobState, ProblemCode, Role
+from frith.client.kinds import (
+    JobKind,
+    JobState,
+    ProblemCode,
+    ProposalKind,
+    ProposalState,
+    Role,
+    Scope,
+)
 from frith.domain import Domain
 from frith.errors import FormatError
 from frith.ledger import Receipt
+from frith.ledger.entries import FIELDS
 from frith.privacy.exact import exact, readable, show
 
 NEEDS_CLIENT = "asking a private database needs more packages: pip install 'frith[client]'"
@@ -62,6 +71,7 @@ _RECEIPT = {
         "type": {"int": "integer", "str | None": ["string", "null"]}.get(str(f.type), "string")
     }
     for f in fields(Receipt)
+    if f.name in FIELDS
 }
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(show, return_type=str)]
 """An exact amount, spelled as text."""
@@ -124,6 +134,9 @@ class BudgetRequest(RequestDocument):
     delta: Amount = Field(
         default="0", examples=["0"], description="0 on a table with a pure budget."
     )
+    reason: Text = Field(
+        default="", description="Why; some tables want it, and somebody's approval."
+    )
 
 
 class ForestRequest(BudgetRequest):
@@ -132,6 +145,20 @@ class ForestRequest(BudgetRequest):
     )
     parameters: dict[str, Scalar] = Field(
         default={}, max_length=40, description="The learner's parameters; see GET /v1/learners."
+    )
+
+
+class ScoreRequest(BudgetRequest):
+    """For a confusion matrix; if anything else is named, for scores of the probabilities of a label."""
+
+    metrics: list[Annotated[str, Field(max_length=40)]] | None = Field(
+        default=None, max_length=10, description="accuracy, auc, log_loss, brier, calibration."
+    )
+    by: list[Annotated[str, Field(max_length=1000)]] = Field(
+        default=[], max_length=10, description="Attributes whose groups get rates."
+    )
+    positive: Scalar = Field(
+        default=None, description="The label that is scored; the second of two if none is named."
     )
 
 
@@ -178,15 +205,26 @@ class MemberRequest(RequestDocument):
     name: Name
     role: Role = Role.ANALYST
     subject: Text | None = Field(default=None, description="Their `sub` at the OIDC issuer.")
+    owner: Name | None = Field(
+        default=None, description="For a service account: who answers for it."
+    )
+    days: int | None = Field(default=None, ge=1, le=3650, description="After which it ends.")
 
 
 class MemberChangeRequest(RequestDocument):
-    disabled: bool
+    """What is to change; what is left out stays as it is."""
+
+    disabled: bool | None = None
+    role: Role | None = None
+    owner: Name | None = None
 
 
 class TokenRequest(RequestDocument):
     note: Text = ""
     days: int | None = Field(default=None, ge=1, le=3650)
+    scopes: list[Scope] | None = Field(
+        default=None, max_length=len(Scope), description="All if none."
+    )
 
 
 class PolicyRequest(RequestDocument):
@@ -197,6 +235,16 @@ class PolicyRequest(RequestDocument):
     least_epsilon: Amount | None = Field(default=None, description="0.001 if none is given.")
     learners: list[Annotated[str, Field(max_length=40)]] | None = Field(default=None, max_length=20)
     renewal_days: int | None = Field(default=None, ge=1, le=36500)
+    approval_epsilon: Amount | None = Field(
+        default=None, description="Requests for more wait until a curator approves them."
+    )
+
+
+class RaiseRequest(RequestDocument):
+    """A policy with a larger budget, and why it is wanted."""
+
+    policy: PolicyRequest
+    reason: Text
 
 
 POLICY_AMOUNTS = tuple(name for name in PolicyRequest.model_fields if "epsilon" in name) + (
@@ -215,6 +263,23 @@ class SourceRequest(RequestDocument):
 class TableRequest(SourceRequest):
     name: Name
     domain: Annotated[str, Field(max_length=500_000)] = Field(description="TOML or JSON, reviewed.")
+    policy: PolicyRequest
+    title: Text = ""
+    signed: bool = Field(
+        default=False, description="Each row of a query depends on one record alone."
+    )
+
+
+class PaidTableRequest(SourceRequest):
+    """A table without public bounds: what its columns are, and what its domain may cost."""
+
+    name: Name
+    label: Text = Field(description="The column to predict.")
+    columns: dict[Text, Literal["number", "date"] | Annotated[list[Text], Field(max_length=10_000)]]
+    epsilon: Amount = Field(description="What the domain costs, of the policy's epsilon.")
+    records: int | None = Field(default=None, ge=1, le=2**47, description="If it is public.")
+    person: Text | None = Field(default=None, description="The column that names the person.")
+    records_per_person: int = Field(default=1, ge=1, le=10**6)
     policy: PolicyRequest
     title: Text = ""
     signed: bool = Field(
@@ -263,9 +328,12 @@ class Member(Document):
     subject: str | None
     created: str
     disabled: str | None = Field(description="Since when they are disabled.")
+    owner: str | None = Field(default=None, description="Of a service account.")
+    expires: str | None = Field(default=None, description="When a service account ends.")
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.role}" + (", disabled" if self.disabled else "")
+        service = f", a service account of {self.owner}" if self.owner else ""
+        return f"{self.name}, {self.role}{service}" + (", disabled" if self.disabled else "")
 
 
 class Token(Document):
@@ -280,6 +348,7 @@ class Token(Document):
     revoked: str | None
     parent: str | None = Field(default=None, description="What made it; it ends with that token.")
     minter: str | None = Field(default=None, description="Who made it; null for the operator.")
+    scopes: str | None = Field(default=None, description="Null for all that the role has.")
 
     def __str__(self) -> str:
         state = f"revoked {self.revoked[:10]}" if self.revoked else f"until {self.expires[:10]}"
@@ -291,6 +360,59 @@ class IssuedToken(Token):
     """A new token with its text, which is never printed."""
 
     token: str = Field(repr=False, description="Shown once; only its hash is kept.")
+
+
+class Proposal(Document):
+    """What somebody proposed, and who decided it."""
+
+    id: str
+    kind: ProposalKind
+    table: str
+    member: str = Field(description="Who proposed it.")
+    job: str | None = Field(description="The job that waits, for a request.")
+    reason: str
+    created: str
+    state: ProposalState
+    decider: str | None
+    decided: str | None
+    before: dict[str, Any] | None = Field(description="The policy that it would replace.")
+    policy: dict[str, Any] | None = Field(description="The policy that is proposed.")
+
+    def __str__(self) -> str:
+        by = f" by {self.decider}" if self.decider else ""
+        return f"{self.id}: {self.kind} on {self.table} by {self.member}, {self.state}{by}: {self.reason}"
+
+
+class LogLine(Document):
+    """One line of the audit log: an event, or an entry of the ledger."""
+
+    entry: int
+    at: str
+    actor: str = Field(description="Who did it; empty where nobody wrote it down.")
+    action: str
+    target: str
+    outcome: str = Field(description="`done`, or why it was refused.")
+    role: str = ""
+    address: str = ""
+    request: str = Field(default="", description="The id of the request, as in the server's log.")
+    via: str = Field(default="", description="The token or session that they came with.")
+    before: Any = None
+    after: Any = None
+    more: dict[str, Any] = Field(default_factory=dict)
+    amount: Exact | None = None
+    unit: str | None = None
+    purpose: str | None = None
+
+    def __str__(self) -> str:
+        outcome = "" if self.outcome == "done" else f", refused: {self.outcome}"
+        return f"{self.entry} {self.at} {self.actor or '?'}: {self.action} {self.target}{outcome}"
+
+
+class LogResponse(Document):
+    """Lines of the audit log, the newest first."""
+
+    lines: list[LogLine]
+    before: int | None = Field(description="Ask on before this entry; null at the beginning.")
 
 
 class ConnectionInfo(Document):

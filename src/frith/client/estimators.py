@@ -10,6 +10,7 @@ from frith.errors import FormatError
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
+    from frith.curator.label_score import LabelScore
     from frith.learners import PrivateForest
 
 
@@ -34,10 +35,17 @@ def read_estimator(data: Any) -> PrivateForest:
     return model
 
 
-def read_score(data: Any) -> Score:
-    from frith.curator.confusion import Score
+def read_score(data: Any) -> Score | LabelScore:
+    return score_of(ScoreResponse.read(data).score)
 
-    return Score.from_json(ScoreResponse.read(data).score)
+
+def score_of(document: Any) -> Score | LabelScore:
+    """A confusion matrix, or scores of a label's probabilities."""
+    from frith.curator.confusion import Score
+    from frith.curator.label_score import FORMAT, LabelScore
+
+    is_label = isinstance(document, dict) and document.get("format") == FORMAT
+    return LabelScore.from_json(document) if is_label else Score.from_json(document)
 
 
 def id_of(forest: PrivateForest | str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr
 
+from frith._progress import showing
 from frith.client.documents import CountsResponse, JobResponse
 from frith.client.estimators import read_estimator, read_score
 from frith.client.kinds import JobKind, JobState, ProblemCode
@@ -17,10 +18,12 @@ from frith.errors import RemoteError
 
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
+    from frith.curator.label_score import LabelScore
     from frith.learners import PrivateForest
 
 Progress = bool | Callable[["Job"], None]
-"""True for a spinner on a terminal, False for silence, or a function to call with every change."""
+"""True for a spinner on a terminal or a line in a notebook, False for silence, or a function to call
+with every change."""
 _FIRST, _GROWTH, _LONGEST = 0.05, 1.4, 1.0  # seconds between two polls
 
 
@@ -75,7 +78,7 @@ class Job(JobResponse):
         self._must_be_done()
         return CountsResponse.read(self._wire.get("counts", self.id)).to_json()
 
-    def result(self, progress: Progress = True) -> PrivateForest | Score:
+    def result(self, progress: Progress = True) -> PrivateForest | Score | LabelScore:
         """The fitted estimator or the score; waits until the job ends."""
         self.wait(progress)
         self._must_be_done()
@@ -112,11 +115,8 @@ def _shown(progress: Progress) -> Iterator[Callable[[Job], None]]:
     if callable(progress):
         yield progress
         return
-    from rich.console import Console
-
-    console = Console(stderr=True, markup=False, highlight=False)
-    if not progress or not console.is_terminal:
+    if not progress:
         yield lambda job: None
         return
-    with console.status("") as status:
-        yield lambda job: status.update(str(job))
+    with showing("", log=False) as show:
+        yield lambda job: show(str(job))

@@ -4,10 +4,22 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a member may do."""
+    """What a member is here for. A curator has rights on the tables that they curate, and on no other."""
 
+    OPERATOR = "operator"
     CURATOR = "curator"
     ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+class Scope(StrEnum):
+    """What a token is good for; a token does no more than its member may."""
+
+    READ = "read"
+    ASK = "ask"
+    CURATE = "curate"
+    AUDIT = "audit"
+    METRICS = "metrics"
 
 
 class JobKind(StrEnum):
@@ -30,9 +42,28 @@ class JobKind(StrEnum):
         return self in (JobKind.SCORE, JobKind.UPDATE, JobKind.RULES)
 
 
-class JobState(StrEnum):
-    """A job's progress: queued, then running, then done or failed; or cancelled while queued."""
+class ProposalKind(StrEnum):
+    """What needs a second person."""
 
+    RAISE = "raise"
+    REQUEST = "request"
+
+
+class ProposalState(StrEnum):
+    """How far a proposal is."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+class JobState(StrEnum):
+    """A job's progress: queued, then running, then done or failed; or cancelled while queued.
+
+    Where the policy wants it approved, it is waiting before it is queued.
+    """
+
+    WAITING = "waiting"
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
@@ -41,7 +72,7 @@ class JobState(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        return self not in (JobState.QUEUED, JobState.RUNNING)
+        return self not in (JobState.WAITING, JobState.QUEUED, JobState.RUNNING)
 
 
 class ProblemCode(StrEnum):

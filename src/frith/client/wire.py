@@ -77,7 +77,7 @@ class Wire:
         retry = retry or key is not None
         return self._ask("POST", path, retry=retry, json=_json(body), headers=headers)
 
-    def put(self, *path: str, body: RequestDocument) -> Any:
+    def put(self, *path: str, body: RequestDocument | None = None) -> Any:
         return self._ask("PUT", path, retry=False, json=_json(body))
 
     def delete(self, *path: str) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from frith._documents import reading
 from frith.curator import Curator
+from frith.curator.estimates import aligned
 from frith.domain import Categorical, Value
 from frith.errors import FormatError
 from frith.forest import Forest
@@ -23,7 +24,7 @@ FORMAT = "frith-score/1"
 PUBLIC_FOREST = "the scored forest has no guarantee of its own: what it tells is not covered"
 
 
-def private_score(curator: Curator, forest: Forest) -> Score:
+def score_confusion(curator: Curator, forest: Forest) -> Score:
     """A noisy confusion matrix of the forest's predictions, for all that is left of the budget.
 
     Privacy
@@ -149,7 +150,7 @@ class Score:
             rows.append([name, *(f"{count:,}" for count in row), recall])
         rows.append(["precision", *precisions, ""])
         accuracy = f"accuracy {self.accuracy:.4g}{noise}"
-        return "\n".join([accuracy, *_aligned(rows), str(self.guarantee)])
+        return "\n".join([accuracy, *aligned(rows), str(self.guarantee)])
 
 
 def _clipped(share: float) -> float:
@@ -158,9 +159,3 @@ def _clipped(share: float) -> float:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
-    return ["  ".join(line).rstrip() for line in lines]

@@ -39,10 +39,11 @@ from frith.kernels.choices import MAX_WEIGHT
 from frith.kernels.gradients import ScoreColumn
 from frith.privacy import window
 from frith.privacy.budget import Budget, Meter
-from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
 from frith.privacy.guarantee import AnsweredQuestion as Answered
+from frith.privacy.guarantee import Guarantee
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
+from frith.privacy.neighbors import neighbors_of
 from frith.privacy.shares import GaussianShare, LaplaceShare
 from frith.privacy.sources import ExactSource, Noise, NoiseSource, default_source
 
@@ -109,7 +110,7 @@ class Curator:
         claim = Guarantee(
             self.budget.epsilon if states is None else math.inf,
             self.budget.delta,
-            RECORD if person is None else person_neighbors(person.records),
+            neighbors_of(None if person is None else person.records),
             (*self._assumptions, *([] if states is None else [states])),
             tuple(self._asked),
         )

@@ -184,7 +184,8 @@ class Numeric:
     def _check_missing(self) -> None:
         if not isinstance(self.missing, bool):
             raise DomainError(
-                f"attribute {self.name!r}: missing is true or false, not {self.missing!r}"
+                f"attribute {self.name!r}: missing is true or false where values have an order (numbers, "
+                f"dates, `ordered = true`), not {self.missing!r}"
             )
 
     @property

@@ -11,9 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from frith._markup import card, lines, table
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered
+from frith.domain.columns import Columns
 from frith.domain.domain import Domain
-from frith.domain.encoding import Columns, cells_of, encode_label, numbers_of, person_digests
+from frith.domain.encoding import cells_of, encode_label, numbers_of, person_digests
+from frith.domain.notebook import SAVED
 
 EXAMPLES = 3
 _NOT_TOLD = ("attribute", "tally", "lowest", "highest", "treated", "missing_treated", "bounds")
@@ -104,7 +107,7 @@ class Finding:
         }
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The findings of a table, or of its first rows."""
 
@@ -137,12 +140,31 @@ class Report:
 
     def __str__(self) -> str:
         """What is outside, a line a column, and the notices."""
-        lines = [f"{self.rows:,} records; this report is private"]
+        said = [f"{self.rows:,} records", SAVED]
         for f in self.findings:
             if f.is_outside:
                 counts = f"{f.missing:,} missing, {f.outside:,} outside, {f.clamped:,} clamped"
-                lines.append(f"{f.column!r} ({f.role}): {counts}; {f.consequence}")
-        return "\n".join([*lines, *(f"note: {notice}" for notice in self.notices)])
+                said.append(f"{f.column!r} ({f.role}): {counts}; {f.consequence}")
+        return "\n".join([*said, *(f"note: {notice}" for notice in self.notices)])
+
+    def __repr__(self) -> str:
+        return f"<Report of a check by {self.domain!r}: private; print it to read it>"
+
+    def _repr_html_(self) -> str:
+        head = ("column", "role", "missing", "outside", "clamped", "so")
+        rows = [
+            (
+                f.column,
+                f.role,
+                *(f"{n:,}" for n in (f.missing, f.outside, f.clamped)),
+                f.consequence,
+            )
+            for f in self.findings
+            if f.is_outside
+        ]
+        shown = table(head, rows, (2, 3, 4)) if rows else lines("nothing is outside the domain")
+        said = (f"{self.rows:,} records", *self.notices, SAVED)
+        return card("Check of a table by its domain", shown, lines(*said))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -268,7 +290,7 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
     elif present and finding.outside == present:
         yield _nothing_inside(finding, attribute)
     elif finding.outside + finding.clamped > OFTEN * rows:
-        yield f"over {OFTEN:.0%} of {name!r} {_often_outside(finding)}"
+        yield f"over {OFTEN:.0%} of {name!r} {_often_outside(finding, attribute)}"
     if finding.missing > OFTEN * rows and not finding.missing_is_declared:
         yield f"over {OFTEN:.0%} of {name!r} are missing: {finding.missing_treated}"
     is_class = finding.role == "label" and isinstance(attribute, Categorical)
@@ -281,7 +303,10 @@ def _column(finding: Finding, attribute: Attribute, rows: int) -> Iterator[str]:
         )
 
 
-def _often_outside(finding: Finding) -> str:
+def _often_outside(finding: Finding, attribute: Attribute) -> str:
+    other = attribute.other if isinstance(attribute, Categorical) else None
+    if finding.role == "attribute" and other is not None:
+        return f"are not listed: {finding.treated}, as declared; if that is meant, nothing is wrong"
     if not finding.bounds:
         return f"lie outside what is declared: {finding.treated}"
     if finding.outside > finding.clamped:

@@ -33,7 +33,7 @@ from frith.domain.attributes import (
     check_name,
     is_whole,
 )
-from frith.domain.notebook import domain_html
+from frith.domain.notebook import SAVED, domain_html
 from frith.errors import DomainError
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.neighbors import neighbors_of
@@ -105,7 +105,7 @@ def _is_narrow(encoding: object) -> bool:
         return False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
@@ -246,8 +246,16 @@ class Domain:
             raise DomainError(f"a view of no attribute; name some of {', '.join(self.names)}")
         return replace(self, attributes=tuple(a for a in self.attributes if a.name in wanted))
 
+    def __repr__(self) -> str:
+        many = len(self.attributes)
+        return (
+            f"<Domain: {many} attribute{'s' if many != 1 else ''}, label {self.label.name!r}, "
+            f"{self.fingerprint[:12]}>"
+        )
+
     def _repr_html_(self) -> str:
-        return domain_html(self.label, self.attributes, self.facts)
+        facts = [*self.facts, *([SAVED] if self.learned else [])]
+        return domain_html("Domain", self.label, self.attributes, facts)
 
     @property
     def facts(self) -> list[str]:

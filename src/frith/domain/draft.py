@@ -37,18 +37,11 @@ from frith.domain.bounds import (
     widened,
     without_outliers,
 )
+from frith.domain.columns import Columns, check_columns, columns_of
 from frith.domain.dates import DAY, is_moment
 from frith.domain.domain import Domain, Person
 from frith.domain.drafted import Draft
-from frith.domain.encoding import (
-    CELL_BYTES,
-    Columns,
-    _numbers,
-    check_columns,
-    columns_of,
-    distinct,
-    numbers_of,
-)
+from frith.domain.encoding import CELL_BYTES, _numbers, distinct, numbers_of
 from frith.errors import DataError, DomainError
 
 MISSING = "(missing)"
@@ -81,6 +74,9 @@ MOSTLY = 0.8
 MANY_LABELS = 50
 """A label of more different numbers is drafted as a number to predict."""
 
+FEW_WHOLE = 50
+"""Whole numbers within bounds this far apart are better told one by one."""
+
 TARGET_CELLS = 2**15
 """The grid of a number to predict."""
 
@@ -88,14 +84,26 @@ _is_id = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z]
 
 _is_other_date = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T].*)?").fullmatch
 
+_is_amount = re.compile(
+    r"[-+]?([€$£¥]|EUR|USD|GBP|CHF)? ?[-+]?(\d+|\d{1,3}([,.']\d{3})+)([.,]\d+)? ?([€$£¥%]|EUR|USD|GBP|CHF)?"
+).fullmatch
+
+_AMOUNTS = "holds numbers with a currency, a % or marks of thousands; write them as 1234.50"
+
+_ORDER = "if these have an order, write them in it and add `ordered = true`"
+_ORDER_MISSING = f", with `missing = true` and without {MISSING!r} in the list"
+
 _NESTED = (
     "holds lists or objects, which a domain cannot describe; turn them into text, a number or a date "
     "first"
 )
 
+_RECORDS = "looks like an identifier or free text: most values occur once"
+_PERSON = "; if it names the protected person, declare it as `[person]`"
+
 _NAMES = (
     f"looks like the names of people or things: over {MANY} values, none of them frequent; if it names "
-    "the protected person, declare that, and if it is a public list, its values"
+    "the protected person, declare it as `[person]`, and if it is a public list, its values"
 )
 
 _EVER = Date("any", "0001-01-01 00:00", "9999-12-31 23:59:59")
@@ -237,8 +245,11 @@ def _why_not(column: _Column) -> str | None:
         tally = count_values(column.cells, column.name)
         if tally.keys() - {None} and all(_is_other_date(str(v)) for v in tally if v is not None):
             return "holds dates in a form that is read in several ways; write them as 2024-01-31"
+        if (_names_records(tally) or _names_things(tally)) and _are_amounts(tally):
+            return _AMOUNTS
         if _names_records(tally):
-            return "looks like an identifier or free text: most values occur once"
+            counts = _times(tally)
+            return _RECORDS + (_PERSON if len(counts) < ALMOST_ALL * sum(counts) else "")
         if _names_things(tally):
             return _NAMES
     return None
@@ -262,12 +273,24 @@ def _are_postcodes(texts: Iterable[str]) -> bool:
     )
 
 
+def _are_amounts(tally: Counter[Any]) -> bool:
+    """Whether most of many texts are numbers, but for their marks."""
+    texts = [value.strip() for value in tally if isinstance(value, str)]
+    found = [text for text in texts if _is_amount(text)]
+    return len(found) >= MOSTLY * len(texts) and not all(text.isdecimal() for text in found)
+
+
 def _names_records(tally: Counter[Any]) -> bool:
     """Whether a list of texts has one for almost every record, or none that several share."""
-    times = [n for value, n in tally.items() if value is not None]
+    times = _times(tally)
     if sum(times) >= LARGE and len(times) > LONG and max(times) < RARE:
         return True
     return sum(times) >= SMALL and len(times) > sum(times) / 2
+
+
+def _times(tally: Counter[Any]) -> list[int]:
+    """How often each value occurs."""
+    return [n for value, n in tally.items() if value is not None]
 
 
 def _names_things(tally: Counter[Any]) -> bool:
@@ -297,7 +320,7 @@ def _draft_attribute(column: _Column) -> Attribute:
         return Categorical(name, tuple(values))
     values, other = _grouped(column, tally, values)
     if 2 < len(values) <= LONG:
-        column.hints.append("if these have an order, write them in it and add `ordered = true`")
+        column.hints.append(_ORDER + (_ORDER_MISSING if has_missing else ""))
     if len({v.strip().casefold() for v in values}) < len(values):
         column.hints.append("some differ in capitals or spaces only: each counts as another value")
     if has_missing:
@@ -359,6 +382,15 @@ def _draft_numeric(column: _Column) -> Numeric:
     scale = "log" if is_skewed(usual) else "linear"
     if scale == "log":
         column.hints.append("a log scale, because most numbers are small beside the largest")
+    elif (low, high) == (0, 1) and not np.any(usual % 1):
+        column.hints.append(
+            "0 and 1 alone: if they mean no and yes, declare `values = [0, 1]` instead"
+        )
+    elif not np.any(np.array([*usual, low, high]) % 1) and high - low <= FEW_WHOLE:
+        column.hints.append(
+            f"whole numbers: with `high = {high + 1:g}` and `cells = {high + 1 - low:g}` each has a cell of "
+            "its own, and rules cut between them"
+        )
     column.hints.append("bounds are from the data, rounded: replace them by what anyone may know")
     return Numeric(name, low, high, scale=scale, missing=missing)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import tomli_w
 
 from frith.domain.domain import Domain
-from frith.domain.notebook import domain_html, hints_about
+from frith.domain.notebook import SAVED, domain_html, hints_about
 
 REVIEW = (
     "Drafted from the records: its values and bounds are exact facts about people.",
@@ -22,7 +22,7 @@ PERSON = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Draft:
     """A drafted domain, and what its curator must decide. `print` it, or `save` it for review."""
 
@@ -58,7 +58,11 @@ class Draft:
     def _repr_html_(self) -> str:
         domain = self.domain
         left_out = [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
-        return domain_html(domain.label, domain.attributes, [*domain.facts, *left_out], self.hints)
+        facts = [*domain.facts, *left_out, SAVED]
+        return domain_html("Draft of a domain", domain.label, domain.attributes, facts, self.hints)
+
+    def __repr__(self) -> str:
+        return f"<Draft of {self.domain!r}, {len(self.left_out)} columns left out>"
 
 
 def _comments(lines: Iterable[str]) -> str:

@@ -9,11 +9,10 @@ own.
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,14 +22,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from frith._jit import compiled
+from frith._threads import on_threads
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
+from frith.domain.columns import Columns, is_readable, unreadable
 from frith.domain.dates import DAY, is_moment, moments, parsed_moments, whole_seconds
 from frith.domain.domain import Domain
 from frith.domain.short_texts import NOT_FOUND, find_short
 from frith.errors import DataError
-
-Columns = Callable[[str], pa.ChunkedArray]
-"""Returns a column by name, or raises `DataError` if the table lacks it."""
 
 CELL_BYTES = 2**20
 """The longest text that is looked at: a longer cell is a value outside the domain, whatever it holds.
@@ -38,6 +36,8 @@ CELL_BYTES = 2**20
 Without a cap, the time that a pass takes would tell which table holds one enormous cell.
 """
 _TOO_LONG = b"?" * (CELL_BYTES + 1)
+_BLOCK = 65_536  # rows that a thread encodes at a time
+_ALONE = 10_000  # rows that one thread encodes sooner than several
 
 _SPACE = r"[ \t\n\v\f\r]*"
 _NUMBER = (
@@ -52,13 +52,14 @@ _TRUTHS = {"false": 0, "False": 0, "FALSE": 0, "true": 1, "True": 1, "TRUE": 1}
 class Batch:
     """Encoded records: one row of attribute codes and one label code each.
 
-    `derived` holds further integer columns, by the column kernel that makes them. Columns of
-    attributes that were not asked for are zero.
+    `derived` holds further integer columns, by the column kernel that makes them; with `in_place`, a
+    column may be made out of an earlier one. Columns of attributes that were not asked for are zero.
     """
 
     codes: NDArray[Any]
     labels: NDArray[Any]
     derived: dict[Any, NDArray[Any]] = field(default_factory=dict)
+    in_place: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,11 +69,12 @@ def encode_records(
     columns: Columns, domain: Domain, attributes: Iterable[int] | None = None, threads: int = 1
 ) -> tuple[Batch, NDArray[np.bool_]]:
     """Encode the records with a known label; the mask says which those are."""
-    labels = encode_label(columns(domain.label.name), domain.label)
+    labels = encode_label(columns(domain.label.name), domain.label, threads)
     known = labels >= 0
     keep = None if known.all() else known
     codes = encode_attributes(columns, domain, len(labels), attributes, keep, threads)
-    return Batch(codes, labels[known].astype(domain.label_type)), known
+    kept = labels if keep is None else labels[keep]
+    return Batch(codes, kept.astype(domain.label_type)), known
 
 
 def encode_attributes(
@@ -83,23 +85,63 @@ def encode_attributes(
     keep: NDArray[np.bool_] | None = None,
     threads: int = 1,
 ) -> NDArray[Any]:
-    """The matrix of codes, one column at a time, so that each thread holds one raw column."""
+    """The matrix of codes. A column that must be converted is converted and encoded as a whole, by one
+    thread; others, block by block: so a thread holds one raw column at most.
+    """
     wanted = list(range(len(domain.attributes)) if attributes is None else attributes)
     kept = rows if keep is None else int(keep.sum())
     make = np.empty if len(wanted) == len(domain.attributes) else np.zeros
     codes = make((kept, len(domain.attributes)), dtype=domain.code_type)
+    as_they_are = {
+        j: c for j in wanted if (c := _as_it_is(columns, domain.attributes[j])) is not None
+    }
+    starts = range(0, rows, _BLOCK)
+    before = [0] * len(starts) if keep is None else [int(keep[:i].sum()) for i in starts]
 
-    def fill(j: int) -> None:
+    def whole(j: int) -> None:
         attribute = domain.attributes[j]
         encode_column(columns(attribute.name), attribute, codes[:, j], keep)
 
-    if threads > 1 and kept > 10_000:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, wanted))
-    else:
-        for j in wanted:
-            fill(j)
+    def block(i: int) -> None:
+        """The rows of one block, in all columns that are there as they are."""
+        start, stop = starts[i], min(starts[i] + _BLOCK, rows)
+        chosen = None if keep is None else keep[start:stop]
+        first = start if keep is None else before[i]
+        for j, column in as_they_are.items():
+            attribute, out = domain.attributes[j], codes[first:, j]
+            if isinstance(column, np.ndarray) and isinstance(attribute, Numeric):
+                _place_on_grid(
+                    column[start:stop] if chosen is None else column[start:stop][chosen],
+                    attribute.edges, attribute.missing_code, out,
+                )  # fmt: skip
+            else:
+                encode_column(column.slice(start, stop - start), attribute, out, chosen)
+
+    work = [functools.partial(whole, j) for j in wanted if j not in as_they_are]
+    work += [functools.partial(block, i) for i in range(len(starts)) if as_they_are]
+    waiting = iter(work)
+
+    def run() -> None:
+        for task in waiting:
+            task()
+
+    on_threads(min(threads, len(work)) if rows > _ALONE else 1, run)
     return codes
+
+
+def _as_it_is(columns: Columns, attribute: Attribute) -> Any:
+    """A column of which any rows can be had at no cost: floats of NumPy, or of Arrow; else None."""
+    floats = getattr(columns, "floats", None)
+    if (
+        floats is not None
+        and type(attribute) is Numeric
+        and (found := floats(attribute.name)) is not None
+    ):
+        return found
+    if not getattr(columns, "is_arrow", False):
+        return None
+    column = columns(attribute.name)
+    return None if pa.types.is_dictionary(column.type) else column
 
 
 def encode_column(
@@ -122,15 +164,26 @@ def encode_column(
         seen, written = seen + len(chunk), written + len(codes)
 
 
-def encode_label(column: pa.ChunkedArray, label: Attribute) -> NDArray[np.int32]:
+def encode_label(column: pa.ChunkedArray, label: Attribute, threads: int = 1) -> NDArray[np.int32]:
     """Label codes, and -1 where the label is missing or unknown, or no number if it should be one."""
-    parts = [
-        _categorical_codes(chunk, label, -1, -1)
-        if isinstance(label, Categorical)
-        else _target_codes(chunk, label)
-        for chunk in column.chunks
-    ]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+    codes = np.empty(len(column), dtype=np.int32)
+    step = max(1, len(column)) if pa.types.is_dictionary(column.type) else _BLOCK
+    every = range(0, len(column), step)
+    starts = iter(every)
+
+    def run() -> None:
+        for start in starts:
+            written = start
+            for chunk in column.slice(start, step).chunks:
+                codes[written : written + len(chunk)] = (
+                    _categorical_codes(chunk, label, -1, -1)
+                    if isinstance(label, Categorical)
+                    else _target_codes(chunk, label)
+                )
+                written += len(chunk)
+
+    on_threads(max(1, min(threads, len(every))), run)
+    return codes
 
 
 def person_digests(
@@ -330,26 +383,6 @@ def _capped(texts: pa.Array) -> pa.Array:
     return pc.if_else(too_long, pa.scalar(_TOO_LONG, texts.type), texts)
 
 
-def is_readable(kind: pa.DataType) -> bool:
-    """Whether columns of this Arrow type can be encoded."""
-    t = pa.types
-    if t.is_dictionary(kind):
-        return is_readable(kind.value_type)
-    tests = (
-        t.is_null, t.is_boolean, t.is_integer, t.is_floating, t.is_decimal, t.is_string,
-        t.is_large_string, t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
-        t.is_fixed_size_binary, is_moment,
-    )  # fmt: skip
-    return any(test(kind) for test in tests)
-
-
-def unreadable(name: str, kind: object) -> str:
-    return (
-        f"column {name!r} has type {kind}, which a domain cannot describe; "
-        "turn it into text, a number or a date first"
-    )
-
-
 @compiled
 def _place_on_grid(numbers, edges, missing_code, out):  # type: ignore[no-untyped-def]
     """How many edges do not exceed each number: guessed from an even grid, then by bisection."""
@@ -374,166 +407,3 @@ def _place_on_grid(numbers, edges, missing_code, out):  # type: ignore[no-untype
             else:
                 high = middle
         out[i] = low
-
-
-# -- tables that Python users hold -------------------------------------------------------------
-
-
-def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns, int]:
-    """Column access to a DataFrame, an Arrow table or a 2-D array (whose columns are `names`)."""
-    table = as_table(table)
-    if isinstance(table, pa.Table):
-        return _arrow_columns(table), table.num_rows
-    if not isinstance(table, np.ndarray):
-        return _frame_columns(table), len(table)
-    if names is not None and table.shape == (0, 0):  # a list of no rows has no width either
-        table = table.reshape(0, len(names))
-    if table.ndim != 2 or names is None or table.shape[1] != len(names):
-        expected = "a 2-D table" if names is None else f"{len(names)} columns"
-        got = f"{table.ndim} dimensions" if table.ndim != 2 else f"{table.shape[1]} columns"
-        raise DataError(f"expected {expected}, and got an array of {got}")
-    place = {name: j for j, name in enumerate(names)}
-    return lambda name: chunked(table[:, place[name]], name), len(table)
-
-
-def check_columns(columns: Columns, names: Iterable[str]) -> None:
-    """Raise one error that names every column which is missing or cannot be read."""
-    problems = []
-    for name in names:
-        try:
-            columns(name)
-        except DataError as error:
-            problems.append(str(error))
-    if problems:
-        raise DataError("; ".join(problems))
-
-
-def as_table(table: Any, width: int | None = None) -> Any:
-    """A DataFrame as it is, any Arrow data as a table, all else as an array.
-
-    A stream can be read only once, so keep what was read from it. If `width` is given, no row of a
-    list raises: if a row has another number of cells, all its cells count as missing.
-    """
-    if hasattr(table, "columns") and hasattr(table, "iloc"):
-        return table
-    if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
-    if hasattr(table, "__arrow_c_stream__"):
-        return pa.table(table)
-    if not isinstance(table, Sequence) or isinstance(table, _TEXT):
-        return np.asarray(table)
-    return _array_of_rows(table, _common_width(table) if width is None else width)
-
-
-_TEXT = (str, bytes, bytearray, memoryview)
-_NO_ROW = (*_TEXT, Mapping, Set)  # they have a length, but no cells in an order
-
-
-def _array_of_rows(rows: Sequence[Any], width: int) -> NDArray[Any]:
-    """Keep each cell as it is: NumPy would give all one type and unpack cells that are lists."""
-    array = np.full((len(rows), width), None, dtype=object)
-    for i, row in enumerate(rows):
-        for j, cell in enumerate(_cells(row, width)):
-            array[i, j] = cell
-    return array
-
-
-def _cells(row: Any, width: int) -> list[Any]:
-    """The cells of a row if there are `width` of them, else none. Depends on this row only."""
-    try:
-        is_row = not isinstance(row, _NO_ROW) and len(row) == width
-        cells = list(itertools.islice(row, width)) if is_row else []
-    except Exception:  # noqa: BLE001 - whatever an object does when it is looked at
-        return []
-    return cells if len(cells) == width else []
-
-
-def _common_width(rows: Sequence[Any]) -> int:
-    """How many cells each row has, if no domain declares it."""
-    if any(isinstance(row, _NO_ROW) or not hasattr(row, "__len__") for row in rows):
-        raise DataError("expected rows of cells, and got a list of something else")
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
-        raise DataError("expected rows of one length, and got several")
-    return max(lengths, default=0)
-
-
-def _arrow_columns(table: pa.Table) -> Columns:
-    def column(name: str) -> pa.ChunkedArray:
-        _check_there(name, table.column_names)
-        if not is_readable(table.schema.field(name).type):
-            raise DataError(unreadable(name, table.schema.field(name).type))
-        return table.column(name)
-
-    return column
-
-
-def _frame_columns(frame: Any) -> Columns:
-    def column(name: str) -> pa.ChunkedArray:
-        _check_there(name, list(frame.columns))
-        return chunked(frame[name], name)
-
-    return column
-
-
-def _check_there(name: str, names: Sequence[Any]) -> None:
-    times = sum(n == name for n in names)
-    if times != 1:
-        has = "has no column" if times == 0 else f"has {times} columns named"
-        raise DataError(f"the table {has} {name!r}; it has {_shortened(names)}")
-
-
-def _shortened(names: Sequence[Any], shown_names: int = 12) -> str:
-    shown = ", ".join(repr(n) for n in names[:shown_names])
-    return shown + (f" and {len(names) - shown_names} more" if len(names) > shown_names else "")
-
-
-def chunked(values: Any, name: str) -> pa.ChunkedArray:
-    """A Series or 1-D array as an Arrow column; Python objects become text."""
-    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _converted(values, name)
-    if not is_readable(array.type):
-        raise DataError(unreadable(name, array.type))
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-
-
-def _converted(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
-    dtype: Any = getattr(values, "dtype", np.dtype(object))
-    categories = getattr(dtype, "categories", None)
-    if dtype == np.dtype(object):
-        return _objects(values)
-    if categories is not None and categories.dtype == np.dtype(object):
-        codes = np.asarray(getattr(values, "cat", values).codes)
-        indices = pa.array(codes, mask=codes < 0)
-        return pa.DictionaryArray.from_arrays(indices, _objects(categories), ordered=dtype.ordered)
-    try:
-        return pa.array(values, from_pandas=True)
-    except UnicodeError:  # half a surrogate pair, which Python's texts may hold and Arrow's may not
-        return _objects(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        raise DataError(unreadable(name, dtype)) from None
-
-
-def _objects(values: Any) -> pa.Array:
-    """Python objects in one Arrow type if that equals converting them one by one."""
-    kinds = [pa.binary(), pa.bool_()]
-    if {type(v) for v in values} <= {int, float, np.int64, np.float64, type(None)}:
-        kinds = [pa.float64()]
-    for kind in kinds:
-        try:
-            return pa.array(np.asarray(values, dtype=object), kind, from_pandas=True)
-        except Exception:  # noqa: BLE001 - it may quote an object; and they need not be of one kind
-            continue
-    return pa.array([_object_bytes(v) for v in values], pa.binary())
-
-
-def _object_bytes(value: Any) -> bytes | None:
-    """One object as text; None where pandas and Arrow see a missing value."""
-    try:
-        return pa.scalar(value, pa.binary(), from_pandas=True).as_py()
-    except Exception:  # noqa: BLE001 - not text
-        pass
-    try:
-        text = str.__str__(value) if isinstance(value, str) else spelling(value)
-        return None if value != value else text.encode("utf-8", errors="surrogatepass")
-    except Exception:  # noqa: BLE001 - an object that cannot be compared or printed is no one's value
-        return b""

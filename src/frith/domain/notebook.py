@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 
+from frith._markup import card, lines, table
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
 
 _VALUES = 12  # values that a cell shows
 _MANY = 50
-_STYLE = "text-align:left;vertical-align:top"
+
+SAVED = (
+    "Private: for the holder of the records alone. Saved output is a publication: clear it before you save "
+    "or share a notebook or a log."
+)
+"""Said where a notebook shows what is read off the records."""
 
 
 def domain_html(
+    title: str,
     label: Attribute,
     attributes: Sequence[Attribute],
     facts: Iterable[str],
@@ -23,9 +29,7 @@ def domain_html(
     rows = [_row(label, "label", hints.get(label.name, ()))]
     rows += [_row(a, kind_of(a), hints.get(a.name, ())) for a in attributes]
     names = ("column", "kind", "declared", "outside", "missing", "look at")
-    head = "".join(f'<th style="{_STYLE}">{name}</th>' for name in names)
-    said = "".join(f"<p>{escape(fact)}</p>" for fact in facts)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{said}"
+    return card(title, table(names, rows), lines(*facts))
 
 
 def kind_of(attribute: Attribute) -> str:
@@ -48,11 +52,10 @@ def declared(attribute: Attribute) -> str:
     return f"{attribute.text_of(attribute.low)} to {attribute.text_of(attribute.high)}{scale}"
 
 
-def _row(attribute: Attribute, kind: str, hints: Sequence[str]) -> str:
+def _row(attribute: Attribute, kind: str, hints: Sequence[str]) -> tuple[str, ...]:
     outside, missing = ("not counted",) * 2 if kind == "label" else _treated(attribute)
     notes = "; ".join([*hints, *hints_about(attribute)])
-    cells = (attribute.name, kind, declared(attribute), outside, missing, notes)
-    return "<tr>" + "".join(f'<td style="{_STYLE}">{escape(c)}</td>' for c in cells) + "</tr>"
+    return attribute.name, kind, declared(attribute), outside, missing, notes
 
 
 def _treated(attribute: Attribute) -> tuple[str, str]:

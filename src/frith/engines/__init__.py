@@ -86,8 +86,10 @@ def open_table(
 def _on_device(table: Engine, device: str) -> Engine:
     if device != "cuda":
         raise ValueError(f"records are kept by device='cuda' or by none; not by {device!r}")
-    if not isinstance(table, LocalEngine):
-        raise DataError("device='cuda' is for tables that are read here, and Spark's are not")
     from frith.engines.cuda import CudaEngine
 
+    if isinstance(table, CudaEngine):
+        return table
+    if not isinstance(table, LocalEngine):
+        raise DataError("device='cuda' is for tables that are read here, and Spark's are not")
     return CudaEngine(table)

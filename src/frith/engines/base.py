@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from frith._jit import available_threads
 from frith._threads import on_threads
 from frith.domain import Domain
-from frith.domain.encoding import Batch, Columns
+from frith.domain.columns import Columns
+from frith.domain.encoding import Batch
 from frith.kernels.base import ColumnKernel, Kernel, add_batch
 
 Task = Callable[[], Batch]

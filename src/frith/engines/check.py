@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from frith.domain import Domain
 from frith.domain.check import Report, add_columns, empty_report
-from frith.domain.encoding import Columns, columns_of
+from frith.domain.columns import Columns, columns_of
 from frith.engines import Engine, FileEngine, open_table
 from frith.engines.base import Raw
 from frith.engines.batches import read_batches

@@ -11,6 +11,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from frith._threads import ahead
 from frith.domain import Domain, Numeric
 from frith.domain.encoding import Batch
 from frith.engines import gpu_loops as loops
@@ -50,7 +51,7 @@ class CudaEngine(Engine):
     """A table whose codes are kept on a GPU; sums equal those of every other engine.
 
     The table is read once, at the first question. What does not fit into the GPU's memory is read
-    again in each pass. Confusion matrices are counted by the table's own engine.
+    again in each pass. What private scores ask is counted by the table's own engine.
     """
 
     def __init__(
@@ -120,8 +121,7 @@ class CudaEngine(Engine):
         After the last that fits, one chunk is filled again and again.
         """
         total, chunk = 0, None
-        for task in tasks:
-            batch = task()
+        for batch in ahead(self.threads, tasks):
             if chunk is not None and not chunk.has_room(batch):
                 yield chunk
                 total += chunk.size
@@ -370,7 +370,7 @@ def _targets(kernel: TargetCounts) -> Question:
 
 def _residuals(kernel: ResidualSums) -> Question:
     (lookup, begins), layout = kernel.layout.lookup, kernel.layout
-    args = (kernel.domain.target.cells, kernel.width, *_on_gpu(begins))
+    args = (kernel.domain.target.cells, kernel.width, kernel.tilt, *_on_gpu(begins))
     return Question(
         loops.sum_residuals, len(lookup), args, columns=(kernel.column,),
         finish=lambda cells: _by_bin(cells[:, None], layout),
@@ -380,7 +380,7 @@ def _residuals(kernel: ResidualSums) -> Question:
 def _residual_cells(kernel: ResidualCells) -> Question:
     words, sets = _on_gpu(loops.pack(kernel.tree), kernel.tree.sets)
     cells, root = kernel.domain.target.cells, np.uint32(kernel.tree.roots[0])
-    args, columns = (cells, kernel.width, root, sets), (kernel.column,)
+    args, columns = (cells, kernel.width, kernel.tilt, root, sets), (kernel.column,)
     return Question(loops.sum_residual_cells, _size(kernel), args, words, columns)
 
 

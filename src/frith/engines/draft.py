@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from frith.domain import Csv, Domain
+from frith.domain.columns import is_readable
 from frith.domain.domain import DELIMITERS
 from frith.domain.draft import draft_table
 from frith.domain.drafted import Draft
-from frith.domain.encoding import is_readable
 from frith.engines.csv import Dialect, bare_name, open_bytes, read_csv
 from frith.engines.files import BROKEN, list_files
 from frith.engines.jsonl import read_json

@@ -9,13 +9,14 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from frith.domain import Domain
+from frith.engines import positions
 from frith.engines.sql import (
     AGAIN,
     USUAL,
@@ -49,6 +50,8 @@ class DuckDBEngine(DatabaseEngine):
     write to the database.
     """
 
+    dialect = positions.DuckDB()
+
     def __init__(
         self,
         url: str,
@@ -78,9 +81,9 @@ class DuckDBEngine(DatabaseEngine):
         until.callback(reader.close)
         return reader
 
-    def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def select(self, forms: Sequence[str]) -> Iterator[pa.RecordBatch]:
         self._check_pins()
-        yield from super().scan(columns)
+        yield from super().select(forms)
         self._check_pins()
 
     def close(self) -> None:
@@ -107,7 +110,10 @@ class DuckDBEngine(DatabaseEngine):
         ):
             columns = self._connection.sql(query or f"FROM {relation}")
             found = [*zip(columns.columns, columns.types, strict=True)]
-        self.select_from(relation, [Found(name, str(kind), _form(kind)) for name, kind in found])
+        self.select_from(
+            relation,
+            [Found(name, str(kind), _form(kind), _compared(kind)) for name, kind in found],
+        )
 
     def _named_in(self, query: str) -> list[str]:
         """Pin the Parquet files that a query reads; return the paths that DuckDB may open.
@@ -235,6 +241,11 @@ def _form(kind: Any) -> str | None:
     if kind.id in _AS_TEXT:
         return "CAST({} AS VARCHAR)"
     return "{}" if kind.id in _AS_IT_IS else None
+
+
+def _compared(kind: Any) -> tuple[str, str] | None:
+    """Texts; a JSON column is one too, but compares as JSON."""
+    return ("text", "{}") if str(kind) == "VARCHAR" else None
 
 
 def _look(files: list[Path]) -> list[tuple[int, int, int] | None]:

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
-from frith.domain.encoding import columns_of, is_readable, unreadable
+from frith.domain.columns import columns_of, is_readable, unreadable
 from frith.engines import csv
 from frith.engines.base import OTHER_TYPES, Raw, differ
 from frith.engines.csv import Dialect

@@ -144,19 +144,19 @@ def count_targets(i, codes, labels, words, args, out, base):  # type: ignore[no-
 @cuda.jit(device=True)
 def sum_residuals(i, codes, labels, words, args, out, base):  # type: ignore[no-untyped-def]
     """By code; the host adds them up by bin."""
-    scores, cells, width, begins = args
-    g = int32(clipped_residual(labels[i], cells, scores[0, i], width))
+    scores, cells, width, tilt, begins = args
+    g = int32(tilt + clipped_residual(labels[i], cells, scores[0, i], width))
     for a in range(codes.shape[0]):
         cuda.atomic.add(out, base + begins[a] + codes[a, i], g)
 
 
 @cuda.jit(device=True)
 def sum_residual_cells(i, codes, labels, words, args, out, base):  # type: ignore[no-untyped-def]
-    scores, cells, width, root, sets = args
-    g = int32(clipped_residual(labels[i], cells, scores[0, i], width))
+    scores, cells, width, tilt, root, sets = args
+    c = int32(clipped_residual(labels[i], cells, scores[0, i], width))
     place = base + uint32(2) * walk(codes, i, root, words, sets)
-    cuda.atomic.add(out, place, g)
-    cuda.atomic.add(out, place + uint32(1), int32(UNIT) - abs(g))
+    cuda.atomic.add(out, place, int32(tilt) + c)
+    cuda.atomic.add(out, place + uint32(1), int32(UNIT) - abs(c))
 
 
 # -- many labels: an array of each record's own, whose size a GPU must know when it compiles -----

@@ -13,19 +13,14 @@ from numpy.typing import NDArray
 
 from frith._threads import on_threads
 from frith.domain import Domain
-from frith.domain.encoding import (
-    Batch,
-    Columns,
-    as_table,
-    check_columns,
-    chunked,
-    columns_of,
-    encode_records,
-)
+from frith.domain.columns import Columns, WithLabels, as_table, check_columns, chunked, columns_of
+from frith.domain.encoding import Batch, encode_records
 from frith.engines.base import LocalEngine, Raw, Task
 from frith.engines.persons import bound_records, encode_with_persons
 from frith.errors import DataError
-from frith.kernels import ColumnKernel
+from frith.kernels import ColumnKernel, Kernel, add_batch
+from frith.kernels.gradients import ScoreColumn
+from frith.kernels.pairs import PairedBins
 
 _ROWS = 65_536
 _LOOK_ROWS = 16_384  # a part of the raw table, for its holder
@@ -49,41 +44,106 @@ class MemoryEngine(LocalEngine):
         super().__init__(domain, threads)
         self._rows = rows
         table = as_table(table, len(domain.names) + (y is None))
-        labels = None if y is None else chunked(_flat(y), domain.label.name)
+        labels = None if y is None else chunked(flat(y), domain.label.name)
         self._raw: tuple[Any, pa.ChunkedArray | None] | None = (table, labels)
-        self._columns, self._size = _with_labels(table, labels, domain)
-        self._derived: dict[ColumnKernel, NDArray[Any]] = {}
+        self._columns, self._size = with_labels(table, labels, domain)
+        self._derived: dict[ColumnKernel, NDArray[Any]] = {}  # one column, and one helper
+        self._pending: ColumnKernel | None = None
+        self._is_lent = False  # whether batches that show the kept column may be in use elsewhere
         self._lock = threading.Lock()
         _check_columns(table, labels, domain)
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         with self._lock:
+            self._settle()
             whole, derived = self._encoded, dict(self._derived)
+            self._is_lent = True
         for start in range(0, len(whole), self._rows):
             yield functools.partial(self._part, whole, derived, start)
 
     def derive(self, column: ColumnKernel) -> None:
+        """Keep a column. One that adds to a kept column is made by the next pass, in its place."""
         with self._lock:
-            if column not in self._derived:
-                values = self._compute(column)
-                self._derived = {column: values}  # an earlier one is not asked for again
+            self._settle()
+            if column in self._derived:
+                return
+            if isinstance(column, ScoreColumn) and column.before in self._derived:
+                self._pending = column
+            else:
+                self._keep(column)
+
+    def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
+        with self._lock:  # a pass may write over what another would read
+            for helper in getattr(kernel, "helpers", ()):
+                self._keep_helper(helper)
+            if kernel.derived != (self._pending,) or self._is_lent:
+                self._settle()
+            return self._pass(kernel)
+
+    def _pass(self, kernel: Kernel) -> NDArray[np.int64]:
+        """Every thread takes part after part: brings its kept column up to date, and counts it."""
+        whole, derived, column = self._encoded, self._derived, self._pending
+        if column is not None:
+            self._derived = {}  # should a part fail, nothing half-done is kept
+        threads = min(self.threads, max(1, -(-len(whole) // self._rows)))
+        rows = max(self._rows, -(-len(whole) // (2 * threads)))
+        starts = iter(range(0, len(whole), rows))
+
+        def work() -> NDArray[np.int64]:
+            out = np.zeros(kernel.shape, dtype=np.int64)
+            for start in starts:
+                batch = self._part(whole, derived, start, rows)
+                batch.in_place = column is not None
+                add_batch(kernel, batch, out)
+            return out
+
+        sums = np.asarray(np.sum(on_threads(threads, work), axis=0, dtype=np.int64))
+        if column is not None:
+            assert isinstance(column, ScoreColumn)
+            self._derived = {column if c is column.before else c: v for c, v in derived.items()}
+            self._pending = None
+        return sums
+
+    def _settle(self) -> None:
+        """Make the column that a pass has not made."""
+        column, self._pending = self._pending, None
+        if column is not None:
+            self._keep(column)
+
+    def _keep(self, column: ColumnKernel) -> None:
+        """In the place of an earlier one, which is not asked for again."""
+        helpers = {c: v for c, v in self._derived.items() if isinstance(c, PairedBins)}
+        self._derived = helpers | {column: self._compute(column)}
+        self._is_lent = False
+
+    def _keep_helper(self, helper: PairedBins) -> None:
+        if helper not in self._derived:
+            others = {c: v for c, v in self._derived.items() if not isinstance(c, PairedBins)}
+            self._derived = others | {helper: self._compute(helper)}
 
     def _compute(self, column: ColumnKernel) -> NDArray[Any]:
-        whole, parts = self._encoded, dict[int, NDArray[Any]]()
-        every = range(0, max(1, len(whole)), self._rows)
+        whole = self._encoded
+        first = column.compute(self._part(whole, self._derived, 0, 0))
+        values = np.empty((len(whole), *first.shape[1:]), first.dtype)
+        every = range(0, len(whole), self._rows)
         starts = iter(every)
 
         def work() -> None:
             for start in starts:
-                parts[start] = column.compute(self._part(whole, self._derived, start))
+                part = self._part(whole, self._derived, start)
+                values[start : start + self._rows] = column.compute(part)
 
-        on_threads(min(self.threads, len(every)), work)
-        return np.concatenate([parts[start] for start in sorted(parts)])
+        on_threads(max(1, min(self.threads, len(every))), work)
+        return values
 
     def _part(
-        self, whole: Batch, derived: Mapping[ColumnKernel, NDArray[Any]], start: int
+        self,
+        whole: Batch,
+        derived: Mapping[ColumnKernel, NDArray[Any]],
+        start: int,
+        length: int | None = None,
     ) -> Batch:
-        rows = slice(start, start + self._rows)
+        rows = slice(start, start + (self._rows if length is None else length))
         columns = {column: values[rows] for column, values in derived.items()}
         return Batch(whole.codes[rows], whole.labels[rows], columns)
 
@@ -97,7 +157,7 @@ class MemoryEngine(LocalEngine):
     ) -> Iterator[tuple[Columns, int]]:
         for start in range(0, self._size, _LOOK_ROWS):
             of = None if labels is None else labels.slice(start, _LOOK_ROWS)
-            yield _with_labels(_rows_of(table, start, start + _LOOK_ROWS), of, self.domain)
+            yield with_labels(rows_of(table, start, start + _LOOK_ROWS), of, self.domain)
 
     @functools.cached_property
     def _encoded(self) -> Batch:
@@ -117,7 +177,8 @@ def required_columns(domain: Domain) -> tuple[str, ...]:
     return (*domain.names, domain.label.name, *person)
 
 
-def _with_labels(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> tuple[Columns, int]:
+def with_labels(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> tuple[Columns, int]:
+    """The columns of a table with its labels, its own or those given, and its number of rows."""
     is_array = isinstance(table, np.ndarray)
     if is_array and domain.person is not None:
         raise DataError("an array has no person column; pass a DataFrame or an Arrow table")
@@ -127,21 +188,21 @@ def _with_labels(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> 
         return columns, rows
     if len(labels) != rows:
         raise DataError("the table and y differ in their number of rows")
-    return lambda name: labels if name == domain.label.name else columns(name), rows
+    return WithLabels(columns, domain.label.name, labels), rows
 
 
-def _rows_of(table: Any, start: int, stop: int) -> Any:
+def rows_of(table: Any, start: int, stop: int) -> Any:
     return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
 
 
 def _check_columns(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> None:
     """Check names and types, which are public, without reading a row."""
     of = None if labels is None else labels.slice(0, 0)
-    columns, _ = _with_labels(_rows_of(table, 0, 0), of, domain)
+    columns, _ = with_labels(rows_of(table, 0, 0), of, domain)
     check_columns(columns, required_columns(domain))
 
 
-def _flat(y: Any) -> Any:
+def flat(y: Any) -> Any:
     """One label per record; accepts a column vector or a one-column frame."""
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         return y.iloc[:, 0] if hasattr(y, "iloc") else np.asarray(y)[:, 0]

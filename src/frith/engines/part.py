@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,10 +21,13 @@ class Part(LocalEngine):
 
     Which part a record is in follows from that record alone, so the two parts of a table compose in
     parallel: a record is in one of them, whatever the others are. That is so for persons too if one
-    record of each is counted, and only then.
+    record of each is counted, and only then. With `declared`, the number of records that the domain
+    declares is that share of the table's.
     """
 
-    def __init__(self, table: Engine, share: Fraction, *, rest: bool):
+    def __init__(
+        self, table: Engine, share: Fraction, *, rest: bool, declared: Fraction | None = None
+    ):
         if not isinstance(table, LocalEngine):
             raise DataError(
                 "records can be held out of tables that are read here, and of no others"
@@ -34,7 +38,10 @@ class Part(LocalEngine):
                 f"records can be held out where a person has one, and {person.column!r} may have "
                 f"{person.records}: both parts would hold records of a person"
             )
-        super().__init__(table.domain, table.threads)
+        domain = table.domain
+        if declared is not None and domain.records is not None:
+            domain = replace(domain, records=max(1, round(declared * domain.records)))
+        super().__init__(domain, table.threads)
         self.assumptions, self.types = table.assumptions, table.types
         self._table, self._rest = table, rest
         self._under = np.uint64(int(share * 2**64))
@@ -50,6 +57,6 @@ class Part(LocalEngine):
     def _take(self, task: Task) -> Batch:
         batch = task()
         nobody = np.empty((len(batch), 0), dtype=np.uint64)
-        kept = (record_hashes(batch, nobody, self.domain) < self._under) != self._rest
+        kept = (record_hashes(batch, nobody, self._table.domain) < self._under) != self._rest
         derived = {column: values[kept] for column, values in batch.derived.items()}
         return Batch(batch.codes[kept], batch.labels[kept], derived)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from frith._jit import compiled
 from frith.domain import Domain
-from frith.domain.encoding import Batch, Columns, encode_records, person_digests
+from frith.domain.columns import Columns
+from frith.domain.encoding import Batch, encode_records, person_digests
 
 
 def encode_with_persons(columns: Columns, domain: Domain) -> tuple[Batch, NDArray[np.uint64]]:

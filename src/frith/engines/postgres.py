@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from frith.domain import Domain
-from frith.domain.encoding import CELL_BYTES, is_readable
+from frith.domain.columns import is_readable
+from frith.domain.encoding import CELL_BYTES
+from frith.engines import positions
 from frith.engines.sql import USUAL, DatabaseEngine, Found, Timeouts, bare, quoted, row_by_row
 from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import PostgresTable, Selection, postgres_table
@@ -45,6 +47,8 @@ class PostgresEngine(DatabaseEngine):
     Numbers of type `numeric` come as text, by their digits: PostgreSQL's own conversion to a float
     fails on a number that is too long, and two persons' long numbers may be one float.
     """
+
+    dialect = positions.Postgres()
 
     def __init__(
         self,
@@ -87,7 +91,8 @@ class PostgresEngine(DatabaseEngine):
             relation = self._relation(chosen.schema, chosen.table or "")
         with self.quietly(_ONE_SELECT), self._connection.cursor() as cursor:
             schema = cursor.adbc_execute_schema(f"SELECT * FROM {relation} AS t")
-        self.select_from(relation, [Found(f.name, _kind(f), _form(f)) for f in schema])
+        found = [Found(f.name, _kind(f), _form(f), _compared(f, self._encoding)) for f in schema]
+        self.select_from(relation, found)
 
     def _wait_for(self, seconds: float) -> None:
         """How long a statement may take from now on, waiting for locks included."""
@@ -96,6 +101,7 @@ class PostgresEngine(DatabaseEngine):
     def _begin(self) -> None:
         """Read texts as UTF-8, except from a database that does not know its own encoding."""
         encoding = self._ask("SELECT current_setting('server_encoding')")
+        self._encoding = encoding
         self._run(f"SET client_encoding TO '{'SQL_ASCII' if encoding == 'SQL_ASCII' else 'UTF8'}'")
         if encoding not in ("UTF8", "SQL_ASCII", "LATIN1"):
             self.assumptions += (
@@ -179,6 +185,18 @@ def _form(column: pa.Field) -> str | None:
     if kind in _MOMENTS:  # infinite ones too, which Arrow has no number for
         return "CASE WHEN {0} IS NOT NULL THEN least(greatest({0}, '0001-01-01'), '9999-12-31') END"
     return "{}" if kind in _AS_IT_IS and is_readable(column.type) else None
+
+
+def _compared(column: pa.Field, encoding: str) -> tuple[str, str] | None:
+    """What the server can compare a column's cells as; texts only if it stores them as UTF-8."""
+    kind = _kind(column)
+    if kind in ("int2", "int4", "int8"):
+        return "integer", "{}::int8"
+    if kind in ("float4", "float8"):
+        return "float", "{}"
+    if pa.types.is_string(column.type) and kind not in ("numeric", "uuid") and encoding == "UTF8":
+        return "text", '({}::text COLLATE "C")'
+    return None
 
 
 def _cut(form: str) -> str:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from frith._arrays import Floats
 from frith.domain import Domain, Numeric, spelling
+from frith.domain.columns import Columns
 from frith.domain.draft import count_values
-from frith.domain.encoding import Batch, Columns, encode_records, numbers_of
+from frith.domain.encoding import Batch, encode_records, numbers_of
 from frith.engines.base import Engine, LocalEngine, Task
 from frith.engines.check import raw_of
 from frith.engines.persons import bound_records, encode_with_persons, kept_raw_records

@@ -1,9 +1,9 @@
 """Records in a Spark table: a task counts its own partition, and only sums reach the driver.
 
-A pass is one job of map and reduce. Each map task encodes the Arrow batches of its partition, lets
-the kernel count them into one array, and sends that array on in slices; each reduce task adds up
-the slices it is sent; the driver adds up what is left. The curator draws the noise once, for the
-whole sum, on the driver.
+A pass is one job of map and reduce. Spark encodes what it can (`frith.engines.packed`). Each map task
+encodes the rest of the Arrow batches of its partition, lets the kernel count them into one array, and
+sends that array on in slices; each reduce task adds up the slices it is sent; the driver adds up what
+is left. The curator draws the noise once, for the whole sum, on the driver.
 
 No record counts twice and none is lost, whatever fails on the way:
 
@@ -40,9 +40,12 @@ from numpy.typing import NDArray
 
 from frith._version import __version__
 from frith.domain import Domain
-from frith.domain.encoding import Batch, columns_of, encode_records, unreadable
+from frith.domain.columns import columns_of, unreadable
+from frith.domain.encoding import Batch
+from frith.engines import positions
 from frith.engines.base import OTHER_TYPES, Engine, differ, needed_attributes
 from frith.engines.memory import required_columns
+from frith.engines.packed import Packing, Source
 from frith.engines.persons import encode_with_persons, kept_records
 from frith.engines.sql import row_by_row
 from frith.errors import DataError, SourceError
@@ -108,6 +111,10 @@ class SparkEngine(Engine):
         fields = frame.schema.fields
         self.types = {name: fields[i].dataType.simpleString() for name, i in self._places.items()}
         self._differs = differ(self.types, types)
+        self._sources = {
+            name: Source("text" if _is_text(fields[i]) else None, f"c{i}", f"c{i}")
+            for name, i in self._places.items()
+        }
         # Own names: Spark's lookup ignores case and reads dots and quotes as syntax.
         self._frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
         self._session = frame.sparkSession
@@ -147,11 +154,9 @@ class SparkEngine(Engine):
                 if self._bounded is None:
                     self._bounded = self._bound_persons()
             return self._bounded, functools.partial(unpack_records, domain=self.domain)
-        names = [*(self.domain.names[a] for a in attributes), self.domain.label.name]
-        encode = functools.partial(
-            encode_batch, names=names, domain=self.domain, attributes=attributes
-        )
-        return self._columns(names), encode
+        packing = Packing(self.domain, attributes, self._sources, positions.Spark())
+        named = [f"{sql} AS s{i}" for i, sql in enumerate(packing.selected)]
+        return self._frame.selectExpr(*named), packing.encode
 
     def _columns(self, names: list[str]) -> DataFrame:
         return self._frame.select(*(f"c{self._places[name]}" for name in names))
@@ -272,13 +277,6 @@ def add_slices(batches: Batches) -> Batches:
         )
 
 
-def encode_batch(
-    rows: pa.Table, names: list[str], domain: Domain, attributes: tuple[int, ...]
-) -> Batch:
-    """Raw rows, in columns of these names."""
-    return encode_records(columns_of(rows.rename_columns(names))[0], domain, attributes)[0]
-
-
 def deal_persons(batches: Batches, names: list[str], domain: Domain) -> Batches:
     """Encoded records with the digests of their persons, bounded as far as one batch can tell."""
     for rows in _gathered(batches):
@@ -395,6 +393,11 @@ def _check_columns(frame: DataFrame, domain: Domain, check_types: bool) -> dict[
             raise DataError(unreadable(name, fields[found[0]].dataType.simpleString()))
         places[name] = found[0]
     return places
+
+
+def _is_text(field: Any) -> bool:
+    """Whether Spark compares the column's cells by their bytes: no collation, and no char(n)."""
+    return field.dataType.simpleString() == "string" and not field.metadata
 
 
 _checked: weakref.WeakSet[SparkSession] = weakref.WeakSet()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from frith.domain import Domain
-from frith.domain.encoding import unreadable
-from frith.engines.base import OTHER_TYPES, differ
+from frith.domain.columns import unreadable
+from frith.engines.base import OTHER_TYPES, Task, differ
 from frith.engines.memory import required_columns
+from frith.engines.packed import Packing, Source
+from frith.engines.positions import Dialect
 from frith.engines.stream import BATCH_ROWS, StreamEngine
 from frith.errors import DataError, FrithError, SourceError
 from frith.kernels import Kernel
@@ -27,11 +30,15 @@ _SHOWN = ("42", "55", "57")  # classes about names, rights and types; locks; can
 
 
 class Found(NamedTuple):
-    """A column of the source: its name, its type, and how to select it, None if frith cannot."""
+    """A column of the source: its name, its type, and how to select it, None if frith cannot.
+
+    `compared` says what the database can compare its cells as (text, integer, float), and how.
+    """
 
     name: str
     kind: str
     form: str | None
+    compared: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,11 @@ class DatabaseEngine(StreamEngine):
 
     With `types`, those that an earlier opening found, a column of another type is refused: a
     catalogue's types follow from what was declared, never from records.
+
+    Each pass has the database encode what it can encode as Python does (`frith.engines.packed`).
     """
+
+    dialect: Dialect
 
     def __init__(
         self,
@@ -72,7 +83,8 @@ class DatabaseEngine(StreamEngine):
         self._fixed_types, self._timeouts = types, timeouts
         self._named = ""
         self._from = ""
-        self._forms: dict[str, str] = {}
+        self._sources: dict[str, Source] = {}
+        self._packings: dict[tuple[int, ...], Packing] = {}
         self._one_pass = threading.Lock()
         self._reading = contextlib.ExitStack()
 
@@ -88,16 +100,37 @@ class DatabaseEngine(StreamEngine):
         with self._one_pass:
             return super().aggregate(kernel)
 
+    def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
+        if self.domain.person is not None:  # of its raw cells a copy is made, once
+            yield from super().tasks(attributes)
+            return
+        packing = self._packing(attributes)
+        for batch in self.select(packing.selected):
+            yield functools.partial(packing.encode, batch)
+
     def scan(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        forms = ", ".join(self._forms[name] for name in columns)
-        for batch in self._batches(f"SELECT {forms} FROM {self._from}"):
+        for batch in self.select([self._sources[name].form for name in columns]):
+            yield pa.RecordBatch.from_arrays(batch.columns, names=columns)
+
+    def select(self, forms: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """One pass over the rows, by SQL expressions."""
+        for batch in self._batches(self._query(forms)):
             for start in range(0, len(batch), self._rows):
-                part = batch.slice(start, self._rows)
-                yield pa.RecordBatch.from_arrays(part.columns, names=columns)
+                yield batch.slice(start, self._rows)
+
+    def _packing(self, attributes: tuple[int, ...]) -> Packing:
+        if attributes not in self._packings:
+            packing = Packing(self.domain, attributes, self._sources, self.dialect)
+            self._packings[attributes] = packing
+        return self._packings[attributes]
+
+    def _query(self, forms: Sequence[str]) -> str:
+        named = ", ".join(f"{form} AS s{i}" for i, form in enumerate(forms))
+        return f"SELECT {named} FROM {self._from}"
 
     def raw_bytes(self) -> int:
         rows = sum(b[0][0].as_py() for b in self._batches(f"SELECT count(*) FROM {self._from}"))
-        return rows * len(self._forms) * _CELL_BYTES
+        return rows * len(self._sources) * _CELL_BYTES
 
     def select_from(self, relation: str, found: Sequence[Found]) -> None:
         """Fix what passes select; check names and types against the domain."""
@@ -107,18 +140,20 @@ class DatabaseEngine(StreamEngine):
             if len(which) != 1:
                 has = f"{len(which)} columns" if which else "no column"
                 raise DataError(f"{self._named} has {has} {name!r}, which the domain declares")
-            kind, form = found[which[0]].kind, found[which[0]].form
-            if form is None:
-                raise DataError(unreadable(name, kind))
-            self._forms[name] = form.format(f"c{which[0]}")
-            self.types = {**self.types, name: kind}
+            column, place = found[which[0]], f"c{which[0]}"
+            if column.form is None:
+                raise DataError(unreadable(name, column.kind))
+            kind, cell = column.compared or (None, "{}")
+            self._sources[name] = Source(kind, cell.format(place), column.form.format(place))
+            self.types = {**self.types, name: column.kind}
         if differ(self.types, self._fixed_types):
             raise SourceError(f"{self._named} cannot be read: {OTHER_TYPES}")
         self._from = f"{relation} AS t({places})"
-        forms = ", ".join(self._forms.values())
         refused = f"{self._named} cannot be read; this user may not have the right to"
-        with self.quietly(refused), self._start() as reading:
-            self.read(f"SELECT {forms} FROM {self._from} LIMIT 0", reading).read_all()
+        every = self._packing(tuple(range(len(self.domain.attributes))))
+        for forms in ([source.form for source in self._sources.values()], every.selected):
+            with self.quietly(refused), self._start() as reading:
+                self.read(f"{self._query(forms)} LIMIT 0", reading).read_all()
 
     @contextlib.contextmanager
     def quietly(self, problem: str) -> Iterator[None]:

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from frith.domain import Domain
-from frith.domain.encoding import Batch, columns_of, encode_records
+from frith.domain.columns import columns_of
+from frith.domain.encoding import Batch, encode_records
 from frith.engines.base import LocalEngine, Task
 from frith.engines.memory import required_columns
 from frith.engines.persons import bound_records, encode_with_persons

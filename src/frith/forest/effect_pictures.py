@@ -59,10 +59,10 @@ def legend(effects: EffectSums) -> list[tuple[str, str]]:
     """A color and what it stands for."""
     look = _Look(effects)
     if effects.forest.domain.has_target:
-        return [(COLORS[0], "more"), (COLORS[1], "less")]
+        return [(look.rising, "more"), (look.falling, "less")]
     if len(effects.labels) == 1:
         first, second = (_name(v) for v in effects.forest.domain.label_values)
-        return [(COLORS[0], f"towards {second}"), (COLORS[1], f"towards {first}")]
+        return [(look.rising, f"towards {second}"), (look.falling, f"towards {first}")]
     named = [(color, _name(effects.labels[k])) for k, color in look.colors.items()]
     more = len(effects.labels) - len(named)
     return named + ([(GREY, f"{more} more labels, not drawn")] if more else [])
@@ -74,11 +74,20 @@ class _Look:
 
     effects: EffectSums
 
+    @property
+    def rising(self) -> str:
+        """Of two labels the second's color in pictures of trees, since effects are about that one."""
+        return COLORS[0] if self.effects.forest.domain.has_target else COLORS[1]
+
+    @property
+    def falling(self) -> str:
+        return COLORS[1] if self.effects.forest.domain.has_target else COLORS[0]
+
     @functools.cached_property
     def colors(self) -> dict[int, str]:
         """Of several labels those that effects move most, a color each."""
         if len(self.effects.labels) == 1:
-            return {0: COLORS[0]}
+            return {0: self.rising}
         moved = np.max([np.ptp(e.values, axis=0) for e in self.effects.mains] or [[0.0]], axis=0)
         strongest = np.sort(np.argsort(-moved, kind="stable")[: len(COLORS)])
         return {int(k): color for k, color in zip(strongest, COLORS, strict=False)}
@@ -132,7 +141,14 @@ class _Look:
 
     def _tint(self, label: int, value: float) -> str:
         """Of two labels the color says which one is meant; of more, whose score it is."""
-        return self.colors[label] if len(self.colors) > 1 or value >= 0 else COLORS[1]
+        return self.colors[label] if len(self.colors) > 1 or value >= 0 else self.falling
+
+    def _shade(self, share: float) -> str:
+        """From one label's color over white to the other's."""
+        color = self.rising if share >= 0 else self.falling
+        full = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+        part = min(1.0, abs(share))
+        return "#" + "".join(f"{round(255 + (c - 255) * part):02x}" for c in full)
 
     def _axis(self, left: float, y: Callable[[float], float]) -> list[Mark]:
         marks: list[Mark] = []
@@ -210,7 +226,7 @@ class _Look:
             for column, j in enumerate(columns):
                 value, noise = float(pair.values[i, j, k]), float(pair.noise[i, j, k])
                 said = f"{a.texts[i]}, {b.texts[j]}: {_said(value, noise)}"
-                marks.append(Box(left + wide * column, y, wide, tall, _shade(value / self.pair_scale),
+                marks.append(Box(left + wide * column, y, wide, tall, self._shade(value / self.pair_scale),
                                  title=said))  # fmt: skip
         foot = top + tall * len(rows) + 13
         room = (_WIDTH - _MARGIN - left) / 2 - 6
@@ -279,14 +295,6 @@ def _ticks(scale: float) -> Sequence[float]:
     size = 10.0 ** math.floor(math.log10(scale))
     most = max(step for step in (1, 2, 5) if step * size <= scale) * size
     return (-most, 0.0, most)
-
-
-def _shade(share: float) -> str:
-    """From one label's color over white to the other's."""
-    color = COLORS[0] if share >= 0 else COLORS[1]
-    full = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
-    part = min(1.0, abs(share))
-    return "#" + "".join(f"{round(255 + (c - 255) * part):02x}" for c in full)
 
 
 def _said(value: float, noise: float) -> str:

@@ -23,10 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Floats
+from frith._jit import available_threads
+from frith._threads import on_threads
 from frith.domain import Value, spelling
 from frith.forest.scores import ScoredTree, Scores
 from frith.forest.voting import VotingTrees
 
+_ROWS = 65_536  # records that a thread explains at a time
 _CELLS = 2**22  # records x leaves x attributes worked on at once
 
 
@@ -34,7 +37,7 @@ def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
     """Contributions as a DataFrame; see `Forest.explain`."""
     import pandas as pd
 
-    base, parts = contributions(Scores(forest), forest.encode(table))
+    base, parts = contributions(Scores(forest), forest.encode(table), available_threads())
     whole = np.broadcast_to(base, (len(parts), 1, len(base)))
     columns = np.concatenate([whole, parts], axis=1)
     names = [_base_name(forest), *forest.domain.names]
@@ -56,16 +59,29 @@ def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
     return pd.DataFrame(wide, index, pd.MultiIndex.from_product([shown, names]))
 
 
-def contributions(scores: Scores, codes: NDArray[Any]) -> tuple[Floats, Floats]:
+def contributions(scores: Scores, codes: NDArray[Any], threads: int = 1) -> tuple[Floats, Floats]:
     """The base, which all encoded records share; and records x attributes x scores."""
     parts = np.zeros((len(codes), len(scores.forest.domain.attributes), len(scores.labels)))
     base = np.zeros(len(scores.labels))
     for tree in scores.trees:
         base += tree.mean
+    every = range(0, len(codes), _ROWS)
+    starts = iter(every)
+
+    def run() -> None:
+        for start in starts:
+            rows = slice(start, start + _ROWS)
+            _add_parts(scores, codes[rows], parts[rows])
+
+    on_threads(max(1, min(threads, len(every))), run)
+    return base, parts
+
+
+def _add_parts(scores: Scores, codes: NDArray[Any], parts: Floats) -> None:
+    for tree in scores.trees:
         if tree.asked:
             pieces = [scores.pieces[a].of_code[codes[:, a]] for a in tree.asked]
             parts[:, tree.asked] += _of_tree(tree, pieces)
-    return base, parts
 
 
 def _of_tree(tree: ScoredTree, pieces: list[NDArray[np.int64]]) -> Floats:

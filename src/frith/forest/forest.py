@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from frith._documents import read_file, write_file
 from frith.domain import Value
+from frith.forest.notebook import forest_html
 from frith.forest.origin import Origin
 from frith.forest.voting import VotingTrees
 
@@ -48,6 +49,9 @@ class Forest(VotingTrees):
         )
 
     # -- reading it ----------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        return forest_html(self)
 
     def rules(
         self,

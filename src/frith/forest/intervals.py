@@ -22,6 +22,8 @@ Shares   A share p of k among m counts satisfies part - p total = 0 exactly. So 
          noisy part - p total is within its own noise, of variance (k (1-p)^2 + (m-k) p^2) v, form a set
          of level 1 - a (Fieller 1954), also where counts are small. It is an interval where the total
          stands out from its noise; where it does not, nothing is claimed: 0 to 1.
+         So it is for any two sums with weights w and u: part - p total has the weights w - p u, and
+         `ratio_interval` is the set of p for which it is within its own noise.
 Assumes  Counts as released, or sums and least squares of them; never shrunk or emptied ones.
 """
 
@@ -73,3 +75,34 @@ def share_interval(
     least = np.where(clear, a, 1.0)
     low, high = np.where(clear, (b - root) / least, 0.0), np.where(clear, (b + root) / least, 1.0)
     return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def ratio_interval(
+    counts: NDArray[np.float64],
+    part: NDArray[np.float64],
+    total: NDArray[np.float64],
+    variance: float,
+    factor: float,
+) -> tuple[float, float]:
+    """Both ends of an interval for sum(part counts) / sum(total counts), of weights for noisy counts."""
+    return fieller(float(part @ counts), float(total @ counts), part, total, variance, factor)
+
+
+def fieller(
+    above: float,
+    below: float,
+    part: NDArray[np.float64],
+    total: NDArray[np.float64],
+    variance: float,
+    factor: float,
+) -> tuple[float, float]:
+    """The ends of all p for which above - p below is within the noise that the weights give it.
+
+    Minus and plus infinity where `below` does not stand out from its noise.
+    """
+    c = float((factor * deviation(np.array(variance), factor)) ** 2)
+    a, b = below**2 - c * float(total @ total), above * below - c * float(part @ total)
+    if below <= 0 or a <= 0:
+        return -math.inf, math.inf
+    root = math.sqrt(max(0.0, b**2 - a * (above**2 - c * float(part @ part))))
+    return (b - root) / a, (b + root) / a

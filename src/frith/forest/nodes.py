@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import Attribute, Categorical, Date, Numeric, Ordered, Value, spelling
-from frith.domain.encoding import columns_of, encode_column
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_column
 from frith.forest.intervals import LEVEL, deviation, noise_factor, share_interval
 from frith.forest.kinds import ValueKind
 from frith.forest.voting import VotingTrees, find_speakers

@@ -11,7 +11,7 @@ from frith._version import __version__
 from frith.errors import FormatError
 from frith.privacy.exact import show
 
-_SET_ELSEWHERE = ("domain", "epsilon", "delta", "ledger", "n_jobs")
+_SET_ELSEWHERE = ("domain", "epsilon", "delta", "ledger", "n_jobs", "device")
 """Parameters that the forest states itself, or that are of no concern to its readers: paths, threads."""
 _OF_RECEIPT = ("id", "account", "unit", "amount", "at", "hash")
 """What a reader needs to find an entry; what else its account has spent is not theirs to see."""

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from frith import _markup as markup
 from frith._csv import table
 from frith.domain import Categorical, Value, spelling
 from frith.forest.kinds import ValueKind, refuse_number
@@ -100,6 +101,14 @@ class RuleList(Sequence[Rule]):
         more = len(self) - _PRINTED
         lines = [str(rule) for rule in self[:_PRINTED]]
         return "\n".join(lines + ([f"... and {more:,} more"] if more > 0 else [])) or "no rules"
+
+    def _repr_html_(self) -> str:
+        rows = [(r.text, printable(spelling(r.label)), *r.cells) for r in self[:_PRINTED]]
+        head = ("if", f"then {printable(self.nodes.forest.domain.label.name)}", *self.headings)
+        more = len(self) - _PRINTED
+        rest = [f"{more:,} more; to_frame() has all"] if more > 0 else []
+        shown = markup.table(head, rows, (2, 3)) if rows else markup.lines("no rules")
+        return markup.card(f"{len(self):,} rules", shown, markup.lines(self.note, *rest))
 
     def __repr__(self) -> str:
         return f"<RuleList: {len(self):,} rules of {self.nodes.forest!r}>"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frith.forest.markup import Html, tag
+from frith._markup import Html, tag
 
 INK, LINE, PAPER = "#222222", "#8a8a8a", "#ffffff"
 NEEDS_MATPLOTLIB = "a PNG needs matplotlib: pip install 'frith[plot]'; an SVG needs nothing"

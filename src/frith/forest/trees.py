@@ -118,12 +118,19 @@ class Trees(Rebuilt):
         return trees
 
     def check(self, domain: Domain) -> None:
-        """Raise `FormatError` unless these are disjoint trees over codes of the domain."""
-        if self.__dict__.get("_legal_for") is domain:
+        """Raise `FormatError` unless these are disjoint trees over codes of the domain.
+
+        Trees that were checked for domains of other codes are walked for all of them: a table of their
+        leaves is as long as one domain has codes, and another's would lie beyond its end.
+        """
+        before = self.__dict__.get("_legal_for")
+        if before is domain:
             return
         self._check_arrays()
         self._check_splits(domain)
         self._check_family(domain)
+        if before is not None and not before.same_codes(domain):
+            object.__setattr__(self, "_has_other_codes", True)
         object.__setattr__(self, "_legal_for", domain)
 
     def _check_arrays(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,20 +12,26 @@ from numpy.typing import NDArray
 
 from frith._documents import reading
 from frith._jit import available_threads, compiled
+from frith._threads import on_threads
 from frith.domain import Domain, Numeric, class_array
-from frith.domain.encoding import columns_of, encode_attributes
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_attributes
 from frith.errors import FormatError
 from frith.forest.kinds import ValueKind, kind_of, refuse_number
+from frith.forest.leaf_tables import ENOUGH, STRIP, leaf_tables, look_up, no_tables
 from frith.forest.older import FIRST_FORMAT, scores_of_counts
 from frith.forest.trees import Trees, find_leaf
 from frith.privacy.guarantee import Guarantee
+from frith.privacy.promise import amounts
 
 FORMAT = "frith-forest/2"
 VOTES = ("counts", "shares", "weighted", "confident", "product")
 SUM = "sum"
 """The vote of a forest whose label is a number, and of no other."""
+_LARGEST = 1e150  # of a value that is read: its square, and a sum of such squares, are finite
+_MOST_CANDIDATES = 2**48
 _BY_LEAF = ("counts", "product", SUM)  # votes that read the record's own leaves
-_ROWS = 65_536  # rows predicted per slice
+_ROWS = 16_384  # rows predicted per slice: what is worked out of them stays in a core's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +132,7 @@ class VotingTrees:
         out = np.empty((len(codes), self.domain.n_labels))
 
         def share(rows: slice) -> None:
-            weights = np.maximum(self._weights(codes[rows]), 0)
-            weights[weights.sum(axis=1) == 0] = self.label_weights
-            out[rows] = weights / weights.sum(axis=1, keepdims=True)
+            _share(self._weights(codes[rows]), self.label_weights, out[rows])
 
         self._over_slices(share, len(codes), threads)
         return out
@@ -185,18 +188,26 @@ class VotingTrees:
 
     def _weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         weights = np.zeros((len(codes), self.domain.n_outputs))
-        add = _most_confident if self.vote == "confident" else _add_leaves
-        add(codes, self.trees.roots, self.trees.nodes, self.trees.sets, self.leaf_values, weights)
+        trees = self.trees
+        if self.vote == "confident":
+            _most_confident(codes, trees.roots, trees.nodes, trees.sets, self.leaf_values, weights)
+        else:
+            tables = leaf_tables(trees) if len(codes) >= ENOUGH else None
+            _add_leaves(
+                codes, trees.roots, trees.nodes, trees.sets, tables or no_tables(trees.n_trees),
+                self.leaf_values, weights,
+            )  # fmt: skip
         return _odds(weights) if self.vote == "product" else weights
 
     def _over_slices(self, work: Any, rows: int, threads: int | None) -> None:
-        slices = [slice(i, min(i + _ROWS, rows)) for i in range(0, rows, _ROWS)]
-        if len(slices) < 2:
-            for rows_ in slices:
-                work(rows_)
-            return
-        with ThreadPoolExecutor(threads or available_threads()) as pool:
-            list(pool.map(work, slices))
+        every = range(0, rows, _ROWS)
+        starts = iter(every)
+
+        def run() -> None:
+            for start in starts:
+                work(slice(start, min(start + _ROWS, rows)))
+
+        on_threads(max(1, min(threads or available_threads(), len(every))), run)
 
     @functools.cached_property
     def max_depth(self) -> int:
@@ -210,12 +221,7 @@ class VotingTrees:
     def describe(self) -> str:
         """What the forest is, what it promises and where its budget went, in words."""
         trees, domain = self.trees, self.domain
-        lines = [
-            f"{_many(trees.n_trees, 'tree')}, depth {self.max_depth}, "
-            f"{_many(len(trees.leaves), 'leaf', 'leaves')}; {self._label_words()}; "
-            f"{len(trees.asked)} of {len(domain.attributes)} attributes used",
-            str(self.guarantee),
-        ]
+        lines = [self.summary, str(self.guarantee)]
         if not len(trees.asked):
             lines.append(
                 "no tree asks for any attribute, so all records are predicted alike: records times "
@@ -233,6 +239,16 @@ class VotingTrees:
             lines.append(f"rules counted beside it: {len(self.measured.trees.leaves)}")
         lines += [f"asked: {question}" for question in self.guarantee.asked]
         return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """Its size and its label, in a line."""
+        trees = self.trees
+        return (
+            f"{_many(trees.n_trees, 'tree')}, depth {self.max_depth}, "
+            f"{_many(len(trees.leaves), 'leaf', 'leaves')}; {self._label_words()}; "
+            f"{len(trees.asked)} of {len(self.domain.attributes)} attributes used"
+        )
 
     def _label_words(self) -> str:
         label = self.domain.label
@@ -253,7 +269,8 @@ class VotingTrees:
         ]
 
     def __repr__(self) -> str:
-        kind = f"epsilon={self.guarantee.epsilon}" if self.guarantee.holds else "no guarantee"
+        claim = self.guarantee
+        kind = amounts(claim.epsilon, claim.delta) if claim.holds else "no guarantee"
         trees, leaves = self.trees.n_trees, len(self.trees.leaves)
         return f"<Forest: {_many(trees, 'tree')}, {_many(leaves, 'leaf', 'leaves')}, {kind}>"
 
@@ -287,16 +304,19 @@ class VotingTrees:
             values = np.array(data["values"])
             if values.shape != (trees.n_nodes, domain.n_outputs) or values.dtype.kind not in "if":
                 raise FormatError("the forest's values do not fit its trees")
-            if not np.isfinite(values).all() or data["vote"] not in (*VOTES, SUM):
+            if not np.all(np.abs(values) < _LARGEST) or data["vote"] not in (*VOTES, SUM):
                 raise FormatError("the forest's values or its vote are not legal")
             variance = np.array(data["variance"], dtype=np.float64)
-            if variance.shape != (trees.n_nodes,) or not np.all(variance >= 0):
+            legal = (variance >= 0) & (variance < _LARGEST**2)
+            if variance.shape != (trees.n_nodes,) or not np.all(legal):
                 raise FormatError("the forest's variances do not fit its trees")
             guarantee = Guarantee.from_json(data["guarantee"])
             forest = cls(domain, trees, values, guarantee, variance, data["vote"])
             if is_first:
                 return forest._from_first_format()
-            if data["kind"] != forest.kind or type(data["candidates"]) is not int:
+            candidates = data["candidates"]
+            is_odd = type(candidates) is not int or candidates >= _MOST_CANDIDATES
+            if data["kind"] != forest.kind or is_odd:
                 raise FormatError(
                     "the forest's kind does not fit its vote, or its candidates are odd"
                 )
@@ -304,7 +324,7 @@ class VotingTrees:
             if isinstance(counted, Mapping) and counted.get("measured"):  # of any depth
                 raise FormatError("measured rules have no rules measured beside them")
             measured = counted and cls.from_json(counted)
-            return replace(forest, candidates=max(0, data["candidates"]), measured=measured)
+            return replace(forest, candidates=max(0, candidates), measured=measured)
 
     def _from_first_format(self) -> Self:
         if self.kind is ValueKind.COUNTS:
@@ -317,17 +337,50 @@ class VotingTrees:
 
 def _odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """What scores say of each label beside the likeliest one, row by row."""
-    return np.asarray(np.exp(scores - scores.max(axis=1, keepdims=True)))
+    beside = np.empty(scores.shape)
+    _less_largest(scores, beside)
+    return np.asarray(np.exp(beside, out=beside))
 
 
 @compiled
-def _add_leaves(codes, roots, nodes, sets, leaf_values, out):  # type: ignore[no-untyped-def]
-    for start in range(0, len(codes), 512):
-        for root in roots:
-            for i in range(start, min(start + 512, len(codes))):
-                leaf = find_leaf(codes, i, root, nodes, sets)
+def _less_largest(scores, out):  # type: ignore[no-untyped-def]
+    for i in range(len(scores)):
+        largest = scores[i, 0]
+        for k in range(1, scores.shape[1]):
+            largest = max(largest, scores[i, k])
+        for k in range(scores.shape[1]):
+            out[i, k] = scores[i, k] - largest
+
+
+@compiled
+def _share(weights, usual, out):  # type: ignore[no-untyped-def]
+    """Each row over its sum, negative weights as zero; the usual ones where none is positive."""
+    for i in range(len(weights)):
+        total = 0.0
+        for k in range(weights.shape[1]):
+            total += max(weights[i, k], 0.0)
+        if total > 0:
+            for k in range(weights.shape[1]):
+                out[i, k] = max(weights[i, k], 0.0) / total
+        else:
+            for k in range(weights.shape[1]):
+                out[i, k] = usual[k] / usual.sum()
+
+
+@compiled
+def _add_leaves(codes, roots, nodes, sets, tables, leaf_values, out):  # type: ignore[no-untyped-def]
+    leaves = np.empty(STRIP, dtype=np.int32)
+    for start in range(0, len(codes), STRIP):
+        stop = min(start + STRIP, len(codes))
+        for tree in range(len(roots)):
+            if tables[4][tree] >= 0:
+                look_up(codes, start, stop, tree, tables, leaves)
+            else:
+                for i in range(start, stop):
+                    leaves[i - start] = find_leaf(codes, i, roots[tree], nodes, sets)
+            for i in range(start, stop):
                 for label in range(out.shape[1]):
-                    out[i, label] += leaf_values[leaf, label]
+                    out[i, label] += leaf_values[leaves[i - start], label]
 
 
 @compiled

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from frith.domain import Domain
 from frith.forest.trees import Trees
 from frith.kernels.splits import BinarySplit
 
@@ -85,6 +86,20 @@ def keep_nodes(trees: Trees, kept: NDArray[np.bool_]) -> Trees:
         np.where(inner, number[first], -1),
         trees.sets,
     )
+
+
+def each_tree(trees: Trees, domain: Domain) -> list[tuple[Trees, NDArray[np.int64]]]:
+    """Every tree by itself, and where its leaves are among those of all."""
+    widths, found = trees.widths(domain), []
+    for root in trees.roots.tolist():
+        kept, below = np.zeros(trees.n_nodes, dtype=bool), [root]
+        while below:
+            node = below.pop()
+            kept[node] = True
+            first = int(trees.first_child[node])
+            below.extend(range(first, first + int(widths[node])) if first >= 0 else ())
+        found.append((keep_nodes(trees, kept), np.flatnonzero(kept[trees.leaves])))
+    return found
 
 
 def _stack(sets: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:

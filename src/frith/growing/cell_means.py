@@ -21,15 +21,19 @@ _COMMON = 0.5  # of v, the variance of what all cells have in common
 
 
 def cell_means(
-    sums: Floats, sizes: Floats, variance: float, likeness: list[Floats]
+    sums: Floats,
+    sizes: Floats,
+    variance: float,
+    likeness: list[Floats],
+    spreads: tuple[float, ...] = _SPREADS,
 ) -> tuple[Floats, Floats]:
     """The posterior mean residual of each cell, and the variance that the noise on its sum gives it.
 
     `sums` are noisy sums of residuals, `sizes` the cells' numbers of records, `variance` that of the
-    noise on each sum.
+    noise on each sum, `spreads` guesses of that of a record's own residual.
     """
     evidence, found = [], []
-    for spread in _SPREADS:
+    for spread in spreads:
         own = np.sqrt(variance + sizes * spread + 1e-9)
         scale = sizes / own
         for r in _INTERACTIONS:

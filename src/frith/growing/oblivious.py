@@ -12,14 +12,15 @@ from frith.forest.trees import Trees
 from frith.growing.builder import TreeBuilder
 from frith.kernels.splits import BinarySplit
 
-_Sides = tuple[tuple[int, NDArray[np.bool_]], ...]
+_Sides = tuple[tuple[int, int], ...]
+"""The signs of a split's two sides, and the codes of each as the bits of a number: quick to intersect."""
 
 
 @dataclass
 class _Leaf:
     node: int
     signs: list[int]
-    possible: dict[int, NDArray[np.bool_]]
+    possible: dict[int, int]
 
 
 @dataclass
@@ -33,15 +34,15 @@ class ObliviousTree:
     def ask(self, split: BinarySplit) -> None:
         a = split.attribute
         left = split.left(self.domain.attributes[a].size) if a >= 0 else np.ones(1, dtype=bool)
-        sides = ((1, left), (-1, ~left))
+        sides = ((1, _bits(left)), (-1, _bits(~left)))
         self.leaves = [part for leaf in self.leaves for part in self._parts(leaf, split, sides)]
 
     def _parts(self, leaf: _Leaf, split: BinarySplit, sides: _Sides) -> list[_Leaf]:
         a = split.attribute
         if a < 0:
             return [_Leaf(leaf.node, [*leaf.signs, 1], leaf.possible)]
-        possible = leaf.possible.get(a, True)
-        reached = [(sign, both) for sign, side in sides if (both := possible & side).any()]
+        possible = leaf.possible.get(a, -1)  # all bits
+        reached = [(sign, both) for sign, side in sides if (both := possible & side)]
         if len(reached) == 1:
             return [_Leaf(leaf.node, [*leaf.signs, reached[0][0]], leaf.possible)]
         children = self.builder.ask(leaf.node, split)
@@ -57,6 +58,10 @@ class ObliviousTree:
     def signs(self) -> NDArray[np.int64]:
         """For each leaf of `trees()`, in order, on which side of each split it is: +1 or -1."""
         return np.array([leaf.signs for leaf in sorted(self.leaves, key=lambda leaf: leaf.node)])
+
+
+def _bits(codes: NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(codes, bitorder="little").tobytes(), "little")
 
 
 def ask_once(domain: Domain, split: BinarySplit) -> Trees:

@@ -6,33 +6,44 @@
         for each step: choose (split, sign) by the sums of g;  F += sign eta sd, by side
         release the sums of g and of 1 - |g| in the cells of the block's splits, refined
         F += the posterior mean of each cell's residual;  sd shrinks by what was explained
+    the same for cells of splits on two attributes, of the pairs that were chosen most often
+    the cells of the first block once more, clipped at 3 sd:  F += their posterior means
 
 g is the clipped residual (`kernels.residuals`). Choices clip it at half of sd, which is nearly its
-sign and tells sides apart best; cells at 1.5 sd, so that values are means. Every block is an
-oblivious tree; a leaf holds the sum of its steps and of its cell's value.
+sign and tells sides apart best; cells at 1.5 sd, so that values are means. Where targets have a long
+tail on one side, that clips more of it than of the other; the last cells make up for it. Every block is
+an oblivious tree; a leaf holds the sum of its steps and of its cell's value.
+
+For a quantile the residuals are tilted, so that sides are told apart by the share of targets above the
+score. The first score is the mean, moved as far as the quantile of a normal law lies from it. The sum of
+1 - |c| in a cell tells how many targets are near its score: the fewer there are, the further it moves, a
+Newton step. Cells are clipped ever more narrowly, and their tilt allows for that (`growing.ramps`).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from frith._arrays import Floats
-from frith.curator import CuratorLike
+from frith.curator import CuratorLike, Release
 from frith.forest.trees import Trees
 from frith.growing.builder import single_leaf
 from frith.growing.cell_means import cell_means
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part
+from frith.growing.ramps import level_for, near_quantile
 from frith.growing.refining import RefinedTree
 from frith.kernels import IntervalChoice, ResidualCells, ResidualChoice, ResidualSums, TargetCounts
 from frith.kernels.gradients import UNIT, ScoreColumn
 from frith.kernels.layout import Layout
-from frith.kernels.residuals import HALF
+from frith.kernels.residuals import HALF, tilt_of
 from frith.kernels.splits import BinarySplit, BinarySplits
 
 MAX_STEPS = 64
@@ -57,7 +68,17 @@ _MEAN_SPREAD = 0.15  # the variance of a mean before it is seen, in half ranges
 _LEAST_INSIDE = 0.15
 _LEAST_ROOM = 25  # signal
 _LARGEST = 1.5  # the largest value of a cell, in clips
+_ROOM_FOR_PAIRS = 12_000  # signal, from which on what is left is in interactions
+_PAIRS = 4
+_OF_EACH = 4  # splits of each attribute of a pair
+_WIDE_CLIP = 3.0  # of sd
+_ROOM_FOR_WIDE = 2_000  # signal
+_QUANTILE_CLIPS = (1.5, 1.0, 0.5)  # of sd, the cells of the first blocks and of all others
+_LARGEST_MOVE = 0.7  # of a cell's quantile, in the clip of means
 _LEAST_SIZE = 0.02  # of the average cell's records
+_OFF_NORMAL = (
+    3  # the most times that fewer or more targets are near a quantile than of a normal law
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +122,29 @@ def step_shares(steps: int) -> list[Fraction]:
     return [Fraction(w, sum(weights)) for w in weights]
 
 
+def pairs_of(asked: list[BinarySplit], count: int) -> list[list[BinarySplit]]:
+    """Splits of two attributes each, for the pairs of attributes that steps asked most often.
+
+    A pair counts the product of both numbers; of each attribute the first splits are taken.
+    """
+    by: dict[int, list[BinarySplit]] = {}
+    for split in asked:
+        if split.attribute >= 0:
+            by.setdefault(split.attribute, []).append(split)
+    often = sorted(by, key=lambda a: -len(by[a]))
+    pairs = sorted(itertools.combinations(often, 2), key=lambda p: -len(by[p[0]]) * len(by[p[1]]))
+    return [_first(by[a]) + _first(by[b]) for a, b in pairs[:count]]
+
+
+def _first(splits: list[BinarySplit]) -> list[BinarySplit]:
+    """The first few that differ, if they are cuts."""
+    found: list[BinarySplit] = []
+    for split in splits:
+        if split.members is not None or all(split.cut != known.cut for known in found):
+            found.append(split)
+    return found[:_OF_EACH]
+
+
 def blocks_of(steps: int) -> list[int]:
     """The number of chosen splits of each tree."""
     if steps <= _FIRST_BLOCK:
@@ -118,6 +162,10 @@ class ResidualBoosting:
     layout: Layout
     n_records: int
     signal: float
+    level: int | None = None
+    """In thousandths, of the quantile that is predicted; None for means."""
+    center: int = 0
+    """Where means are pulled to: a public guess, in the fixed point of scores."""
     parts: list[Part] = field(default_factory=list)
 
     def learn(self, plan: Plan) -> list[Part]:
@@ -129,16 +177,19 @@ class ResidualBoosting:
             self.parts.clear()
             left = self.curator.remaining_share
             has_room = self.signal * float(left - plan.start * whole) >= _LEAST_ROOM
-            _, sd = self._start(0, HALF, plan.start * whole if has_room else left)
+            share = plan.start * whole if has_room else left
+            _, sd = self._start(self.center, self._reach, share)
         if plan.second:
             self._move_start(plan.second * whole)
+        if self.level is not None:
+            self._move_to_quantile(sd)
         if self.curator.remaining_share and plan.steps:
             self._boost(plan.steps, sd)
         return self.parts
 
     def _choose_interval(self, share: Fraction) -> tuple[int, int]:
         if not share:
-            return 0, HALF
+            return self.center, self._reach
         intervals = IntervalChoice(TargetCounts(self.layout.domain))
         return intervals.chosen(self.curator.choose(intervals, share, "interval of the target"))
 
@@ -168,12 +219,18 @@ class ResidualBoosting:
 
         Both are weighed by their noise.
         """
-        (first,), width = self.parts, HALF // 2
+        (first,), width = self.parts, self._reach // 2
         g, _, noise = self._means(width, share)
         before, noise = float(first.variance[0]), noise * (width * self._unit) ** 2
         kept = before / (before + noise)
         moved = first.scores + self._unit * round(kept * width * _clipped(g))
         self.parts = [Part(first.tree, moved, np.array([kept * noise]))]
+
+    def _move_to_quantile(self, sd: float) -> None:
+        (first,) = self.parts
+        moved = round(float(ndtri(self.level / 1_000)) * sd)  # type: ignore[operator]
+        self._push(first.tree, np.array([moved], dtype=np.int32))
+        self.parts = [replace(first, scores=first.scores + self._unit * moved)]
 
     def _means(self, width: int, share: Fraction) -> tuple[float, float, float]:
         """Release the means of g and of 1 - |g| over all records; and the noise's variance on each."""
@@ -185,7 +242,11 @@ class ResidualBoosting:
     def _boost(self, steps: int, sd: float) -> None:
         left, floor = self.curator.remaining_share, sd / 4
         blocks, shares = blocks_of(steps), iter(step_shares(steps))
-        splits = BinarySplits(self.layout)
+        splits, asked = BinarySplits(self.layout), list[BinarySplit]()
+        n_pairs = min(_PAIRS, math.comb(len(self.layout.cuts), 2))
+        n_pairs = n_pairs if self.signal >= _ROOM_FOR_PAIRS else 0
+        is_wide = self.level is None and self.signal >= _ROOM_FOR_WIDE
+        share = left * _CELLS / (len(blocks) + n_pairs + is_wide)
         for b, block in enumerate(blocks):
             chosen, signed = [], []
             eta = max(1, round(sd * (_STEP if b else _FIRST_STEP)))
@@ -196,37 +257,89 @@ class ResidualBoosting:
                 self._push(tree, values)
                 chosen.append(split)
                 signed.append(sign * eta)
-            rest = self._count_cells(chosen, np.array(signed), sd, left * _CELLS / len(blocks))
+            rest = self._count_cells(chosen, np.array(signed), sd, share)
             sd = min(sd, max(rest, floor))
+            asked += chosen
+        first = asked[: blocks[0]]
+        pairs = pairs_of(asked, n_pairs) or ([first] if n_pairs else [])
+        more = [(pair, _CELL_CLIP) for pair in pairs] + ([(first, _WIDE_CLIP)] if is_wide else [])
+        for i, (again, clip) in enumerate(more):
+            share = self.curator.remaining_share / (len(more) - i)
+            still = np.zeros(len(again), dtype=np.int64)
+            sd = min(sd, max(self._count_cells(again, still, sd, share, clip), floor))
 
     def _choose(self, splits: BinarySplits, sd: float, share: Fraction) -> tuple[BinarySplit, int]:
         width = max(1, round(_CHOICE_CLIP * sd))
-        steps = ResidualChoice(ResidualSums(self.layout, self.column, width), splits)
+        tilt = 0 if self.level is None else tilt_of(self.level)
+        steps = ResidualChoice(ResidualSums(self.layout, self.column, width, tilt), splits)
         return steps.chosen(self.curator.choose(steps, share, "split of a step"))
 
     def _count_cells(
-        self, chosen: list[BinarySplit], signed: NDArray[np.int64], sd: float, share: Fraction
+        self,
+        chosen: list[BinarySplit],
+        signed: NDArray[np.int64],
+        sd: float,
+        share: Fraction,
+        clip: float = _CELL_CLIP,
     ) -> float:
         """Give the block's cells their values; what is left of the residuals' scale."""
         most = min(_MAX_CELLS, _CELLS_PER_SIGNAL * self.signal * float(share))
         refined = RefinedTree.grow(self.layout, chosen, most)
-        tree, width = refined.tree.trees(), max(1, round(_CELL_CLIP * sd))
-        question = ResidualCells(tree, self.column, self.layout.domain, width)
-        number = len(self.parts)
-        sums = self.curator.noisy_counts(question, share, f"residuals in tree {number}")
-        residuals, rest = sums.values.T / UNIT
-        counted = float(np.clip(rest.sum() / self.n_records, 0.2, 0.95))  # the mean of 1 - |g|
-        sizes = self._sizes(rest / counted)
-        variance = sums.variance / UNIT**2
-        means, noise = cell_means(residuals, sizes, variance, refined.likeness())
-        means = np.clip(means, -_LARGEST, _LARGEST)
+        clip = clip if self.level is None else self._quantile_clip
+        tree, width = refined.tree.trees(), max(1, round(clip * sd))
+        tilt = 0 if self.level is None else tilt_of(level_for(self.level, clip))
+        question = ResidualCells(tree, self.column, self.layout.domain, width, tilt)
+        sums = self.curator.noisy_counts(question, share, f"residuals in tree {len(self.parts)}")
+        solve = self._cell_means if self.level is None else self._cell_quantiles
+        means, noise, rest = solve(sums, refined.likeness())
         values = np.round(width * means).astype(np.int32)
         self._push(tree, values)
         unit = self._unit
         whole = unit * (refined.chosen_signs @ signed + values).astype(np.float64)
         self.parts.append(Part(tree, whole[:, None], noise * (unit * width) ** 2))
+        return width * rest
+
+    def _cell_means(self, sums: Release, likeness: list[Floats]) -> tuple[Floats, Floats, float]:
+        """Each cell's mean residual, its noise, and what is left of their scale, all in widths."""
+        residuals, rest = sums.values.T / UNIT
+        counted = float(np.clip(rest.sum() / self.n_records, 0.2, 0.95))  # the mean of 1 - |g|
+        sizes = self._sizes(rest / counted)
+        means, noise = cell_means(residuals, sizes, sums.variance / UNIT**2, likeness)
+        means = np.clip(means, -_LARGEST, _LARGEST)
         gone, spread = float(sizes @ means**2 / sizes.sum()), _OF_MAD * (1 - counted)
-        return width * math.sqrt(max(spread**2 - gone, (0.56 * spread) ** 2))
+        return means, noise, math.sqrt(max(spread**2 - gone, (0.56 * spread) ** 2))
+
+    def _cell_quantiles(
+        self, sums: Release, likeness: list[Floats]
+    ) -> tuple[Floats, Floats, float]:
+        """How far each cell's quantile is from its score, otherwise as `_cell_means`.
+
+        Means have priors in the clip of cells: `ratio` is how much wider that is.
+        """
+        residuals, rest = sums.values.T / UNIT
+        clip, q = self._quantile_clip, self.level / 1_000  # type: ignore[operator]
+        near, ratio = self._near(rest), _CELL_CLIP / clip
+        total = float(near.sum())
+        own = 4 * q * (1 - q) * self.n_records / total  # the variance of g, for a target nearby
+        means, noise = cell_means(
+            residuals, ratio * near, sums.variance / UNIT**2, likeness, (own / ratio,)
+        )
+        means = ratio * np.clip(means, -_LARGEST_MOVE, _LARGEST_MOVE)
+        scales = clip * np.linspace(1, 4, 31)  # what the width may be, in standard deviations
+        fit = np.abs(near_quantile(q, scales) - total / self.n_records)
+        return means, ratio**2 * noise, 1 / float(scales[np.argmin(fit)])
+
+    def _near(self, rest: Floats) -> Floats:
+        """How many targets of each cell are within a width of the score.
+
+        As many as twice the sum of 1 - |c|, where they lie evenly there. In all not so few or so many
+        that a normal law would not have them.
+        """
+        likely = self.n_records * float(near_quantile(self.level / 1_000, self._quantile_clip))  # type: ignore[operator]
+        near = 2 * np.maximum(rest, 0)
+        total = float(np.clip(near.sum(), likely / _OFF_NORMAL, likely * _OFF_NORMAL))
+        near = near * total / max(float(near.sum()), 1e-9)
+        return np.maximum(near, _LEAST_SIZE * total / len(near))
 
     def _sizes(self, counts: Floats) -> Floats:
         """The cells' numbers of records, none below a part of the average, adding up to about n."""
@@ -238,6 +351,16 @@ class ResidualBoosting:
     def _push(self, tree: Trees, values: NDArray[np.int32]) -> None:
         self.column = ScoreColumn(tree, values, self.column)
         self.curator.derive(self.column)
+
+    @property
+    def _reach(self) -> int:
+        """How far a target can be from the center."""
+        return HALF + abs(self.center)
+
+    @property
+    def _quantile_clip(self) -> float:
+        """The width of the next cells, in sd: narrower from block to block."""
+        return _QUANTILE_CLIPS[min(len(self.parts), len(_QUANTILE_CLIPS)) - 1]
 
     @property
     def _unit(self) -> float:

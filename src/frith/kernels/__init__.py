@@ -23,7 +23,10 @@ from frith.kernels.closed import (
     base_of,
     check_question,
 )
+from frith.kernels.conformity import StrangeCounts, StrangeQuantile
 from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, RecordCount
+from frith.kernels.errors import ErrorSums
+from frith.kernels.forests import ForestChoice, RightCounts
 from frith.kernels.levels import NodeCounts, NodeSizes, SplitCounts, SplitTables, View
 from frith.kernels.naming import NamedSplits
 from frith.kernels.partitions import Partitions
@@ -40,6 +43,7 @@ from frith.kernels.residuals import (
     ResidualSums,
     TargetCounts,
 )
+from frith.kernels.scores import BinCounts, ScoreCounts
 from frith.kernels.strengths import StrengthChoice, StrengthCounts
 
 __all__ = [
@@ -49,6 +53,7 @@ __all__ = [
     "MAX_RECORDS",
     "VIEWS",
     "AttributeChoice",
+    "BinCounts",
     "Choice",
     "CodeCounts",
     "ColumnKernel",
@@ -57,6 +62,8 @@ __all__ = [
     "CorrectCounts",
     "DistanceCounts",
     "DistanceQuantile",
+    "ErrorSums",
+    "ForestChoice",
     "IntervalChoice",
     "Kernel",
     "LabelChoice",
@@ -72,10 +79,14 @@ __all__ = [
     "ResidualCells",
     "ResidualChoice",
     "ResidualSums",
+    "RightCounts",
+    "ScoreCounts",
     "SignsChoice",
     "SplitCounts",
     "SplitTables",
     "StepChoice",
+    "StrangeCounts",
+    "StrangeQuantile",
     "StrengthChoice",
     "StrengthCounts",
     "TargetCounts",

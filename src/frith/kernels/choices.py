@@ -121,6 +121,11 @@ class AttributeChoice(Candidates):
         if not self.attributes or not known:
             raise FormatError("attributes to choose from are some of the domain's")
 
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        advantages: NDArray[np.float64] = self.kernel.layout.advantages
+        return advantages[list(self.attributes)]
+
     def __len__(self) -> int:
         return len(self.attributes)
 

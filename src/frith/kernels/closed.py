@@ -20,8 +20,11 @@ from frith.kernels.choices import (
     SignsChoice,
     StepChoice,
 )
+from frith.kernels.conformity import StrangeCounts, StrangeQuantile
 from frith.kernels.counts import ConfusionCounts, CorrectCounts, LeafCounts, RecordCount
 from frith.kernels.criteria import EntropyMass, GiniMass, MaxMass
+from frith.kernels.errors import ErrorSums
+from frith.kernels.forests import ForestChoice, RightCounts
 from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
 from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout
@@ -41,19 +44,22 @@ from frith.kernels.residuals import (
     ResidualSums,
     TargetCounts,
 )
+from frith.kernels.scores import BinCounts, ScoreCounts
 from frith.kernels.splits import BinarySplits
 from frith.kernels.strengths import StrengthChoice, StrengthCounts
 
 KERNELS = (
     RecordCount, LeafCounts, SplitCounts, CorrectCounts, ConfusionCounts,
     GradientSums, CellSums, LabelGradients, LabelCells, StrengthCounts,
-    TargetCounts, ResidualSums, ResidualCells, CodeCounts, DistanceCounts,
+    TargetCounts, ResidualSums, ResidualCells, CodeCounts, DistanceCounts, ScoreCounts, BinCounts,
+    ErrorSums,
+    RightCounts, StrangeCounts,
 )  # fmt: skip
 VIEWS = (SplitTables, NodeCounts, NodeSizes)
 CHOICES = (
     AttributeChoice, CorrectChoice, LabelChoice, NamedSplits, NodeSplits, Partitions, SignsChoice,
     StepChoice, StrengthChoice, IntervalChoice, ResidualChoice, QuantileChoice,
-    DistanceQuantile,
+    DistanceQuantile, ForestChoice, StrangeQuantile,
 )  # fmt: skip
 _CRITERIA = (GiniMass, EntropyMass, MaxMass)
 _SUMMED = {
@@ -73,6 +79,8 @@ _SUMMED = {
     ResidualChoice: ResidualSums,
     QuantileChoice: CodeCounts,
     DistanceQuantile: DistanceCounts,
+    ForestChoice: RightCounts,
+    StrangeQuantile: StrangeCounts,
 }
 """The one kernel that each view is of, or that each choice is scored by."""
 _WHOLE = (Trees, Domain, Forest, ScoreColumn, np.ndarray, int, float, tuple, type(None))
@@ -80,6 +88,7 @@ _WHOLE = (Trees, Domain, Forest, ScoreColumn, np.ndarray, int, float, tuple, typ
 Choice = (
     AttributeChoice
     | CorrectChoice
+    | ForestChoice
     | IntervalChoice
     | LabelChoice
     | QuantileChoice
@@ -123,13 +132,25 @@ def _check_parts(part: object, purpose: str) -> None:
         value = getattr(part, field.name)
         if type(value) in (*KERNELS, Layout, BinarySplits):
             _check_parts(value, purpose)
-        elif type(value) is Forest and type(value.trees) is not Trees:
-            raise QuestionError(f"{purpose}: the forest's trees are not frith's own")
+        elif type(value) is Forest:
+            _check_forest(value, purpose)
+        elif type(value) is tuple:
+            for each in value:
+                if isinstance(each, Forest):
+                    _check_forest(each, purpose)
         elif type(value) not in _WHOLE + _CRITERIA:
             raise QuestionError(
                 f"{purpose}: {type(part).__name__}.{field.name} is a {type(value).__name__}, which is "
                 "no part of frith's questions"
             )
+
+
+def _check_forest(forest: Forest, purpose: str) -> None:
+    """A domain of one's own could say that it has the table's codes, and have others."""
+    if type(forest) is not Forest or type(forest.trees) is not Trees:
+        raise QuestionError(f"{purpose}: the forest's trees are not frith's own")
+    if type(forest.domain) is not Domain or type(forest.values) is not np.ndarray:
+        raise QuestionError(f"{purpose}: the forest's domain or values are not frith's own")
 
 
 def _counted(question: object) -> Kernel | View:

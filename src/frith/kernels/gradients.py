@@ -8,7 +8,9 @@ integers and every bound below holds exactly.
 from __future__ import annotations
 
 import functools
+import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,13 @@ from frith._jit import compiled
 from frith.domain import Domain
 from frith.domain.encoding import Batch
 from frith.errors import FormatError
-from frith.forest.trees import Trees, find_leaf
+from frith.forest.leaf_tables import leaves_of
+from frith.forest.trees import Trees
 from frith.kernels.base import ColumnKernel
 from frith.kernels.layout import Layout
+from frith.kernels.pairs import PairedBins, paired_bins
 
+_one_at_a_time = threading.Lock()
 UNIT = 2**14
 POINT = 2**16
 _SHIFT = 8  # scores are rounded to POINT / 2**8 before the table is read
@@ -89,30 +94,52 @@ class ScoreColumn(Rebuilt):
         while missing[-1].before is not None and missing[-1].before not in batch.derived:
             missing.append(missing[-1].before)
         known = missing[-1].before
-        scores = (
-            np.zeros((len(batch), *self.values.shape[1:]), dtype=np.int32)
-            if known is None
-            else batch.derived[known].copy()
-        )
+        if known is None:
+            scores = np.zeros((len(batch), *self.values.shape[1:]), dtype=np.int32)
+        else:
+            scores = batch.derived[known] if batch.in_place else batch.derived[known].copy()
+        paired = next((p for p in batch.derived if isinstance(p, PairedBins)), None)
         for column in reversed(missing):
-            tree = column.tree
-            add = _add_scores if scores.ndim == 1 else _add_rows
-            add(batch.codes, tree.roots[0], tree.nodes, tree.sets, column.values, scores)
+            found = None if paired is None else column.by_pair(paired)
+            if paired is None or found is None:
+                column.add_to(batch.codes, scores)
+            else:
+                pair, added = found
+                _add_by_place(batch.derived[paired], pair, added, scores)
         return scores
 
+    def by_pair(self, paired: PairedBins) -> tuple[int, NDArray[np.int32]] | None:
+        """`paired.scores_of` this column, looked for once."""
+        with _one_at_a_time:  # threads of a pass come to it together
+            if self.__dict__.get("_by_pair", (None, None))[0] is not paired:
+                found = paired.scores_of(self.tree, self.values)
+                object.__setattr__(self, "_by_pair", (paired, found))
+            by_pair: tuple[int, NDArray[np.int32]] | None = self.__dict__["_by_pair"][1]
+            return by_pair
+
+    def add_to(self, codes: NDArray[Any], scores: NDArray[np.int32]) -> None:
+        """Add what the tree says of each encoded record."""
+        add = _add_scores if scores.ndim == 1 else _add_rows
+        add(leaves_of(self.tree, codes), self.values, scores)
+
 
 @compiled
-def _add_scores(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped-def]
-    for i in range(len(codes)):
-        out[i] += values[find_leaf(codes, i, root, nodes, sets)]
+def _add_by_place(places, pair, added, out):  # type: ignore[no-untyped-def]
+    for i in range(len(out)):
+        out[i] += added[places[i, pair]]
 
 
 @compiled
-def _add_rows(codes, root, nodes, sets, values, out):  # type: ignore[no-untyped-def]
-    for i in range(len(codes)):
-        leaf = find_leaf(codes, i, root, nodes, sets)
+def _add_scores(leaves, values, out):  # type: ignore[no-untyped-def]
+    for i in range(len(leaves)):
+        out[i] += values[leaves[i]]
+
+
+@compiled
+def _add_rows(leaves, values, out):  # type: ignore[no-untyped-def]
+    for i in range(len(leaves)):
         for k in range(out.shape[1]):
-            out[i, k] += values[leaf, k]
+            out[i, k] += values[leaves[i], k]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +198,20 @@ class GradientSums(BinSums):
         widest = max(UNIT - probability_of(-self.reach), probability_of(self.reach))
         return max(1, min(self.clip, widest))
 
+    @functools.cached_property
+    def helpers(self) -> tuple[PairedBins, ...]:
+        """Columns that make it faster where an engine keeps them."""
+        paired = paired_bins(self.layout)
+        return () if paired is None else (paired,)
+
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
+        for paired in self.helpers:
+            if paired in batch.derived:
+                _sum_pairs(
+                    batch.derived[paired], batch.labels, batch.derived[self.column], SIGMOID,
+                    self.max_gradient, self.layout.starts, paired.arrays, out,
+                )  # fmt: skip
+                return
         lookup, begins = self.layout.lookup
         _sum_gradients(
             batch.codes, batch.labels, batch.derived[self.column], SIGMOID, self.max_gradient,
@@ -229,11 +269,8 @@ class CellSums(Cells):
         return len(self.tree.leaves), 2
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
-        tree = self.tree
-        _sum_cells(
-            batch.codes, batch.labels, batch.derived[self.column], SIGMOID,
-            tree.roots[0], tree.nodes, tree.sets, out,
-        )  # fmt: skip
+        leaves = leaves_of(self.tree, batch.codes)
+        _sum_cells(leaves, batch.labels, batch.derived[self.column], SIGMOID, out)
 
 
 def _check_labels(domain: Domain) -> None:
@@ -257,9 +294,32 @@ def _sum_gradients(codes, labels, scores, table, max_gradient, lookup, begins, o
 
 
 @compiled
-def _sum_cells(codes, labels, scores, table, root, nodes, sets, out):  # type: ignore[no-untyped-def]
-    for i in range(len(codes)):
+def _sum_pairs(places, labels, scores, table, max_gradient, starts, tables, out):  # type: ignore[no-untyped-def]
+    """By pairs of bins in 32 bits, which 65,536 records cannot fill, and then by bin."""
+    last = len(tables) - 1
+    rows = starts[tables[last, 0] + 1] - starts[tables[last, 0]]
+    cells = np.empty(tables[last, 3] + rows * tables[last, 2], dtype=np.int32)
+    begins = tables[:, 3].astype(np.uint64)
+    for start in range(0, len(places), 65_536):
+        cells[:] = 0
+        for i in range(start, min(start + 65_536, len(places))):
+            g = np.int64(labels[i]) * UNIT - table[_place(scores[i])]
+            g = np.int32(min(max(g, -max_gradient), max_gradient))
+            for p in range(places.shape[1]):
+                cells[begins[p] + np.uint64(places[i, p])] += g
+        for p in range(len(tables)):
+            first, second, width, cell = tables[p]
+            for row in range(starts[first], starts[first + 1]):
+                for k in range(width):
+                    out[row] += cells[cell]
+                    if second >= 0:
+                        out[starts[second] + k] += cells[cell]
+                    cell += 1
+
+
+@compiled
+def _sum_cells(leaves, labels, scores, table, out):  # type: ignore[no-untyped-def]
+    for i in range(len(leaves)):
         p = np.int64(table[_place(scores[i])])
-        leaf = find_leaf(codes, i, root, nodes, sets)
-        out[leaf, 0] += np.int64(labels[i]) * UNIT - p
-        out[leaf, 1] += p * (UNIT - p) // UNIT
+        out[leaves[i], 0] += np.int64(labels[i]) * UNIT - p
+        out[leaves[i], 1] += p * (UNIT - p) // UNIT

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from frith._arrays import frozen
 from frith._jit import compiled
 from frith.domain.encoding import Batch
-from frith.forest.trees import find_leaf
+from frith.forest.leaf_tables import leaves_of
 from frith.kernels.gradients import POINT, UNIT, BinSums, Cells
 
 _SHIFT = 8
@@ -64,11 +64,8 @@ class LabelCells(Cells):
         return len(self.tree.leaves), self.domain.n_labels, 2
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
-        tree = self.tree
-        _sum_label_cells(
-            batch.codes, batch.labels, batch.derived[self.column], WEIGHTS,
-            tree.roots[0], tree.nodes, tree.sets, out,
-        )  # fmt: skip
+        leaves = leaves_of(self.tree, batch.codes)
+        _sum_label_cells(leaves, batch.labels, batch.derived[self.column], WEIGHTS, out)
 
 
 @compiled
@@ -109,11 +106,11 @@ def _sum_vectors(codes, labels, scores, weights, lookup, begins, out):  # type: 
 
 
 @compiled
-def _sum_label_cells(codes, labels, scores, weights, root, nodes, sets, out):  # type: ignore[no-untyped-def]
+def _sum_label_cells(leaves, labels, scores, weights, out):  # type: ignore[no-untyped-def]
     n_labels = scores.shape[1]
     p = np.zeros(n_labels, dtype=np.int64)
     both = np.zeros(2 * n_labels, dtype=np.int64)
-    for i in range(len(codes)):
+    for i in range(len(leaves)):
         _probabilities(scores[i], weights, p)
         norm = np.int64(0)
         for k in range(n_labels):
@@ -123,7 +120,6 @@ def _sum_label_cells(codes, labels, scores, weights, root, nodes, sets, out):  #
             both[2 * k + 1] = p[k] * (UNIT - p[k]) // (2 * UNIT)
             norm += half + both[2 * k + 1]
         _shrink(both, norm)
-        leaf = find_leaf(codes, i, root, nodes, sets)
         for k in range(n_labels):
-            out[leaf, k, 0] += both[2 * k]
-            out[leaf, k, 1] += both[2 * k + 1]
+            out[leaves[i], k, 0] += both[2 * k]
+            out[leaves[i], k, 1] += both[2 * k + 1]

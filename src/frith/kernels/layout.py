@@ -15,6 +15,9 @@ from frith._arrays import Rebuilt, frozen
 from frith.domain import Domain, Numeric
 from frith.errors import FormatError
 
+MAX_LOG_WEIGHT = 32
+"""The logarithm of the most that an attribute may weigh in a choice."""
+
 
 def equal_width_cuts(domain: Domain, bins: int) -> tuple[NDArray[np.int32], ...]:
     """For each numeric attribute the cuts of its grid into `bins` equal parts, missing apart."""
@@ -58,10 +61,13 @@ class Layout(Rebuilt):
 
     A categorical attribute has one bin a value and is one candidate, a split into all its values.
     A numeric attribute has one bin between neighboring cuts, and every cut is a candidate.
+    `log_weights` are public advantages of attributes in private choices that the flagship makes; none
+    are given where all weigh the same.
     """
 
     domain: Domain
     cuts: tuple[NDArray[np.int32], ...]
+    log_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.cuts) != len(self.domain.attributes):
@@ -73,6 +79,17 @@ class Layout(Rebuilt):
                 raise FormatError("a layout's cuts are ascending codes of their attribute")
             if len(cuts) and not isinstance(attribute, Numeric):
                 raise FormatError("a layout has cuts of numeric attributes only")
+        if len(self.log_weights) not in (0, len(self.cuts)) or not all(
+            abs(w) <= MAX_LOG_WEIGHT for w in self.log_weights
+        ):
+            raise FormatError(
+                f"a layout's attributes weigh e^-{MAX_LOG_WEIGHT} to e^{MAX_LOG_WEIGHT}, each of them"
+            )
+
+    @functools.cached_property
+    def advantages(self) -> NDArray[np.float64]:
+        """The logarithm of each attribute's public weight."""
+        return frozen(self.log_weights or np.zeros(len(self.cuts)), np.float64)
 
     def is_numeric(self, attribute: int) -> bool:
         return isinstance(self.domain.attributes[attribute], Numeric)

@@ -77,7 +77,8 @@ class Partitions(Candidates):
         """The logarithms of public weights."""
         log_labels = math.log(self.domain.n_labels)
         splits = self.splits.weights[:-1] - math.log(max(1, len(self.splits) - 1))
-        wide = np.full(len(self.wide), -math.log(max(1, len(self.wide))))
+        favored = [self.kernel.layout.advantages[groups.attribute] for groups in self.wide]
+        wide = np.array(favored) - math.log(max(1, len(self.wide)))
         return np.concatenate([[1.0], splits, wide]) - np.array(self.parts) * log_labels
 
     def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,7 +4,12 @@ A target t is the middle of its cell on the declared grid, in fixed point: half 
 is `HALF`, so t is between -HALF and HALF whatever the target's own unit. A record's score F is what
 earlier releases predict for it, in the same fixed point. The only thing that is ever summed is
 
-    g = (t - F) UNIT / width, rounded towards zero, clipped to +-UNIT,  for a public width >= 1.
+    c = (t - F) UNIT / width, rounded towards zero, clipped to +-UNIT,  for a public width >= 1,
+    g = tilt + c,  for a public whole number |tilt| < UNIT.
+
+Without a tilt g tells how far a score is from a mean. With a tilt of (2 q - 1) UNIT it tells how far it
+is from the quantile q: where no target is within a width of F, g is 2 UNIT times q for a target above and
+q - 1 for one below, and these add up to 0 where a share q is below.
 
 Integers only: |t - F| < 2^20 + 2^31 for every score of 32 bits, also one that has wrapped around, so
 the product with UNIT = 2^14 stays under 2^46. What a record adds is bounded by the clip and not by
@@ -26,7 +31,7 @@ from frith._jit import compiled
 from frith.domain import Domain
 from frith.domain.encoding import Batch
 from frith.errors import FormatError
-from frith.forest.trees import find_leaf
+from frith.forest.leaf_tables import leaves_of
 from frith.kernels.base import ColumnKernel
 from frith.kernels.choices import Candidates, StepChoice
 from frith.kernels.gradients import UNIT, BinSums, Cells
@@ -42,16 +47,23 @@ _GROWTH = 1.12  # how much more a record counts in an interval of half the lengt
 
 @compiled
 def clipped_residual(code, cells, score, width):  # type: ignore[no-untyped-def]
-    """g of a record whose target is in cell `code` of `cells`."""
+    """c of a record whose target is in cell `code` of `cells`."""
     target = (2 * np.int64(code) + 1) * HALF // cells - HALF
     distance = target - np.int64(score)
     size = min(abs(distance) * UNIT // width, UNIT)
     return size if distance >= 0 else -size
 
 
-def _check_width(width: object) -> None:
+def tilt_of(level: int) -> int:
+    """The tilt towards a quantile, whose level is in thousandths; 0 for the median."""
+    return round((2 * level - 1_000) * UNIT / 1_000)
+
+
+def _check_clip(width: object, tilt: object) -> None:
     if type(width) is not int or not 1 <= width <= _MAX_WIDTH:
         raise FormatError(f"a width of residuals is a whole number from 1 to {_MAX_WIDTH:,}")
+    if type(tilt) is not int or not -UNIT < tilt < UNIT:
+        raise FormatError(f"a tilt of residuals is a whole number between {-UNIT:,} and {UNIT:,}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +129,14 @@ class IntervalChoice(Candidates):
 class ResidualSums(BinSums):
     """In every bin of every attribute, the sum of its records' clipped residuals g.
 
-    A record adds g to one bin of each attribute, and |g| <= UNIT.
+    A record adds g to one bin of each attribute, and |g| <= UNIT + |tilt|.
     """
 
     width: int
+    tilt: int = 0
 
     def __post_init__(self) -> None:
-        _check_width(self.width)
+        _check_clip(self.width, self.tilt)
         _ = self.domain.target
         self.column.check(self.domain, None)
 
@@ -131,11 +144,15 @@ class ResidualSums(BinSums):
     def shape(self) -> tuple[int]:
         return (self.layout.n_bins,)
 
+    @property
+    def max_gradient(self) -> int:
+        return UNIT + abs(self.tilt)
+
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         lookup, begins = self.layout.lookup
         _sum_residuals(
             batch.codes, batch.labels, self.domain.target.cells, batch.derived[self.column],
-            self.width, lookup, begins, out,
+            self.width, self.tilt, lookup, begins, out,
         )  # fmt: skip
 
 
@@ -143,7 +160,8 @@ class ResidualSums(BinSums):
 class ResidualChoice(StepChoice):
     """Every split in two, each followed by itself with the sign turned, by sums of residuals.
 
-    Range    2 UNIT: one more record moves each score by g or by -g, and |g| <= UNIT.
+    Range    2 (UNIT + |tilt|): one more record moves each score by g or by -g, and
+             |g| <= UNIT + |tilt|.
     """
 
     kernel: ResidualSums  # type: ignore[assignment]
@@ -151,17 +169,19 @@ class ResidualChoice(StepChoice):
 
 @dataclass(frozen=True, eq=False)
 class ResidualCells(Cells):
-    """In every leaf of one tree, the sums of g and of UNIT - |g| over its records.
+    """In every leaf of one tree, the sums of g and of UNIT - |c| over its records.
 
-    A record is in one leaf and moves the two sums by |g| and UNIT - |g|: by UNIT together in L1, and
-    by g^2 + (UNIT - |g|)^2 <= UNIT^2 in squared L2, with equality at 0 and UNIT. So the second sum,
-    which tells how many records there are and how far off they are, costs nothing.
+    A record is in one leaf and moves the two sums by |tilt + c| <= |tilt| + |c| and by UNIT - |c|: by at
+    most UNIT + |tilt| together in L1, and so by at most the square of that in squared L2. Both are
+    reached where |c| = UNIT. So the second sum, which tells how many records there are and how far off
+    they are, costs nothing.
     """
 
     width: int
+    tilt: int = 0
 
     def __post_init__(self) -> None:
-        _check_width(self.width)
+        _check_clip(self.width, self.tilt)
         _ = self.domain.target
         self.check_tree(None)
 
@@ -169,22 +189,32 @@ class ResidualCells(Cells):
     def shape(self) -> tuple[int, int]:
         return len(self.tree.leaves), 2
 
+    @property
+    def l1(self) -> int:
+        return UNIT + abs(self.tilt)
+
+    @property
+    def l2_squared(self) -> int:
+        return self.l1**2
+
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
-        tree = self.tree
         _sum_leaves(
-            batch.codes, batch.labels, self.domain.target.cells, batch.derived[self.column],
-            self.width, tree.roots[0], tree.nodes, tree.sets, out,
+            leaves_of(self.tree, batch.codes), batch.labels, self.domain.target.cells,
+            batch.derived[self.column], self.width, self.tilt, out,
         )  # fmt: skip
 
 
 @compiled
-def _sum_residuals(codes, labels, cells, scores, width, lookup, begins, out):  # type: ignore[no-untyped-def]
-    """By code in 32 bits, which 65,536 records cannot fill, and then by bin."""
+def _sum_residuals(codes, labels, cells, scores, width, tilt, lookup, begins, out):  # type: ignore[no-untyped-def]
+    """By code in 32 bits, and then by bin.
+
+    |g| < 2 UNIT = 2^15, so 65,536 records cannot fill them.
+    """
     of_codes = np.zeros(len(lookup), dtype=np.int32)
     for start in range(0, len(codes), 65_536):
         of_codes[:] = 0
         for i in range(start, min(start + 65_536, len(codes))):
-            g = np.int32(clipped_residual(labels[i], cells, scores[i], width))
+            g = np.int32(tilt + clipped_residual(labels[i], cells, scores[i], width))
             for a in range(codes.shape[1]):
                 of_codes[np.uint64(begins[a]) + np.uint64(codes[i, a])] += g
         for code in range(len(lookup)):
@@ -192,9 +222,8 @@ def _sum_residuals(codes, labels, cells, scores, width, lookup, begins, out):  #
 
 
 @compiled
-def _sum_leaves(codes, labels, cells, scores, width, root, nodes, sets, out):  # type: ignore[no-untyped-def]
-    for i in range(len(codes)):
-        g = clipped_residual(labels[i], cells, scores[i], width)
-        leaf = find_leaf(codes, i, root, nodes, sets)
-        out[leaf, 0] += g
-        out[leaf, 1] += UNIT - abs(g)
+def _sum_leaves(leaves, labels, cells, scores, width, tilt, out):  # type: ignore[no-untyped-def]
+    for i in range(len(leaves)):
+        c = clipped_residual(labels[i], cells, scores[i], width)
+        out[leaves[i], 0] += tilt + c
+        out[leaves[i], 1] += UNIT - abs(c)

@@ -83,7 +83,8 @@ class BinarySplits(Rebuilt):
         """The logarithm of each split's public weight: groupings are many, so each has less."""
         parts = [
             np.full(size, -_GROUPING * math.log(size) if _is_grouping(sets) else 0.0)
-            for (_, sets), size in zip(self._families, self._sizes, strict=True)
+            + self.layout.advantages[a]
+            for (a, sets), size in zip(self._families, self._sizes, strict=True)
         ]
         return frozen(np.concatenate([*parts, [0.0]]), np.float64)
 

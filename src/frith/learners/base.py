@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,11 +17,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from frith.curator import Curator, CuratorLike
+from frith._progress import passes
+from frith.curator import Curator, CuratorLike, Progress
 from frith.domain import Attribute, Domain
+from frith.domain.columns import as_table, columns_of
 from frith.domain.draft import draft_attributes
 from frith.domain.drafted import Draft
-from frith.domain.encoding import as_table, columns_of
 from frith.engines import Engine, open_table
 from frith.engines.check import look_at_first
 from frith.engines.spark import is_frame
@@ -28,6 +30,7 @@ from frith.errors import PrivacyLeakWarning
 from frith.forest import Forest
 from frith.forest.origin import Origin
 from frith.learners import spending
+from frith.learners.notebook import estimator_html
 from frith.learners.notices import tell
 from frith.learners.published.curator import AS_PUBLISHED, PublishedCurator
 from frith.learners.session import ledger_for
@@ -52,8 +55,11 @@ class PrivateForest(BaseEstimator, ABC):
     delta: Any
     ledger: str | Path | None
     n_jobs: int | None
+    device: str | None
     _session: Ledger | None = None
     """The ledger of the block that this was pickled in."""
+    _progress: Progress | None = None
+    """What shows the passes of a fit, while it runs."""
 
     @abstractmethod
     def learn(self, curator: CuratorLike) -> Forest:
@@ -78,6 +84,7 @@ class PrivateForest(BaseEstimator, ABC):
         *,
         notices: bool = True,
         disjoint: bool = False,
+        progress: bool | Progress = False,
         **not_offered: Any,
     ) -> Self:
         """Learn a forest within `epsilon` and `delta`.
@@ -98,15 +105,20 @@ class PrivateForest(BaseEstimator, ABC):
         disjoint : bool, default=False
             Declare that no protected unit of these records is in another fit of this process, so
             that `describe` does not add this one to the others. A ledger adds it all the same.
+        progress : bool or callable, default=False
+            Whether to show each pass over the records while it runs, in a terminal or a notebook: its
+            number and its purpose, which are public. A function is called with each purpose.
         """
         _refuse(not_offered)
         budget = self._budget()
         engine = self._open(X, y)
         raw = engine.peek() if notices else None
         try:
-            curator = self._open_curator(engine, budget, "fit")
-            self._keep(self.learn(curator), curator, disjoint)
+            with passes("training", progress) as self._progress:
+                curator = self._open_curator(engine, budget, "fit")
+                self._keep(self.learn(curator), curator, disjoint)
         finally:
+            self.__dict__.pop("_progress", None)
             self._forget()
         if raw is not None:
             tell(lambda: look_at_first(raw, engine.domain).notices)
@@ -154,6 +166,21 @@ class PrivateForest(BaseEstimator, ABC):
         names = getattr(self, "feature_names_in_", importances.index)
         return importances.reindex(names, fill_value=0.0).to_numpy()
 
+    # -- in a notebook -------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        return estimator_html(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    @property
+    def _get_params_html(self) -> Any:
+        """Not offered: scikit-learn's diagrams would parse docstrings, and warn of our headings."""
+        raise AttributeError
+
+    _get_fitted_attr_html = _get_params_html
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -177,7 +204,7 @@ class PrivateForest(BaseEstimator, ABC):
         return budget
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
-        progress = getattr(self, "_progress", None)
+        progress = self._progress
         if getattr(self, "as_published", False):
             warnings.warn(f"{type(self).__name__}: {AS_PUBLISHED}", UserWarning, stacklevel=3)
             return PublishedCurator(engine, budget, progress=progress)
@@ -232,7 +259,7 @@ class PrivateForest(BaseEstimator, ABC):
                 raise ValueError("the open table has another domain than this learner; use one")
             self._check_task(X.domain)
             self._name_columns(X.domain)
-            return X
+            return open_table(X, X.domain, device=self.device)
         if type(X).__name__ == "LazyFrame":
             raise TypeError("a LazyFrame holds no records yet; pass X.collect()")
         if isinstance(X, str | Path) or is_frame(X):
@@ -245,7 +272,7 @@ class PrivateForest(BaseEstimator, ABC):
         else:
             self._check_task(domain)
             X = self._check_columns(X, y, domain, reset)
-        return open_table(X, domain, y, threads=self.n_jobs)
+        return open_table(X, domain, y, threads=self.n_jobs, device=self.device)
 
     def _name_columns(self, domain: Domain) -> None:
         """The columns of a table that was not seen here are those its domain declares."""
@@ -274,7 +301,7 @@ class PrivateForest(BaseEstimator, ABC):
             if X.ndim != 2:
                 raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
         inside = y is None and _is_table(X) and domain.label.name in _names(X)
-        columns = _without(X, domain.label.name) if inside else X
+        columns = _without_person(_without(X, domain.label.name) if inside else X, domain)
         validate_data(self, columns, reset=reset, skip_check_array=True)
         if y is None and not inside:
             raise ValueError(
@@ -322,6 +349,9 @@ class PrivateForest(BaseEstimator, ABC):
                 "save the forest and run `frith predict FOREST FILE`"
             )
         if _is_table(X):
+            X = _without_person(X, self.domain_)
+            if _has_label_beside(X, self.domain_, getattr(self, "feature_names_in_", ())):
+                X = _without(X, self.domain_.label.name)  # as in a table that `fit` takes without y
             validate_data(self, X, reset=False, skip_check_array=True)
             if hasattr(self, "feature_names_in_"):
                 return X
@@ -360,6 +390,18 @@ def _names(table: Any) -> list[Any]:
 
 def _has_text_names(table: Any) -> bool:
     return all(isinstance(n, str) for n in _names(table))
+
+
+def _without_person(table: Any, domain: Domain) -> Any:
+    """Who a record is of says nothing about its label, so predictions do not ask for it."""
+    named = domain.person is not None and _is_table(table) and domain.person.column in _names(table)
+    return _without(table, domain.person.column) if domain.person and named else table
+
+
+def _has_label_beside(table: Any, domain: Domain, attributes: Iterable[str]) -> bool:
+    """Whether a table that names the attributes has the label's column too."""
+    asked, names = {*attributes}, _names(table)
+    return bool(asked) and domain.label.name not in asked and domain.label.name in names
 
 
 def _without(table: Any, name: str) -> Any:

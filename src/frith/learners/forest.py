@@ -2,55 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
+from frith.domain import Domain
 from frith.engines import Engine
 from frith.forest import Forest
-from frith.growing.additive import AdditiveTables
-from frith.growing.boosting import (
-    CHOICES,
-    LIMIT_STEPS,
-    MAX_STEPS,
-    SignBoosting,
-    plan,
-    step_shares,
-)
-from frith.growing.label_boosting import VectorBoosting
-from frith.growing.naming import NamingTree, are_balanced
-from frith.growing.parts import Part, forest_of_parts
+from frith.growing.parts import forest_of_parts
+from frith.growing.planning import Facts, learn_parts
 from frith.growing.rule_tree import rule_tree
+from frith.growing.trusting import share_of_trust, trusted
 from frith.kernels import LeafCounts
-from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
-from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import share
+from frith.learners.public_prior import WEIGHTS_ARE_PUBLIC, Prior, log_weights_of
 from frith.learners.public_trees import forest_of_leaves
+from frith.learners.sets import PredictionSets
 from frith.privacy.budget import Budget
-from frith.privacy.labeling import LabelingChoice
-from frith.privacy.mechanisms import SignChoice
-
-_ROOM_FOR_TEMPERATURE = 80
-_FEW_LABELS, _MANY_LABELS = 6, 16
-_ROOM_FOR_BOTH = 3_000
-_ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
-_ROOM_FOR_TABLES = 60
-_ROOM_FOR_STEPS = 120
-_FOR_COUNTS = Fraction(15, 100)
-_FOR_START_COUNTS = Fraction(40, 100)
-_FOR_STRENGTH = Fraction(8, 100)
-_FOR_LOOK = Fraction(5, 100)
-_ROOM_FOR_LOOK = 80
-_LEFT = Fraction(9, 10)  # of the budget, or more, once the number of records is paid for
 
 
-class ForestClassifier(PrivateForestClassifier):
+class ForestClassifier(PredictionSets):
     """The learner to start with: give it a domain and a budget; public facts decide the rest.
 
     Two labels: sign-step boosting. Each step privately chooses a split in two and a sign, and moves
@@ -84,10 +59,27 @@ class ForestClassifier(PrivateForestClassifier):
         The share of the budget for counting the labels of a few readable rules, in
         `forest_.measured`: their confidence and support are facts with intervals, where the forest's
         own scores are opinions. 0 counts none; `measure_rules` can do so later.
+    public : tuple, Engine, Forest or None, default=None
+        What is known beforehand, from records that nobody protects: a pair (X, y), an open table, or
+        a forest whose trees multiply, of the same domain. How far to trust it is one private choice
+        after all else was learned without it, so that a misleading one costs little. Nothing of the
+        protected records may be in it that was not published before.
+    question_weights : dict or None, default=None
+        How much attributes matter, by name: public weights of their questions in private choices.
+        Attributes that are not named weigh 1. They must not be learned from the same records.
+    coverage : float, str, Fraction or None, default=None
+        The share of new records whose label is in the set of `predict_set`, such as 0.9. None for a
+        forest without prediction sets.
+    held_out : float, str or Fraction, default=0.3
+        The share of the records that are held out for the sets, by a hash of each. They are not trained
+        on, so the budget covers both parts. Used only with `coverage`.
     ledger : str, Path or None, default=None
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -98,6 +90,10 @@ class ForestClassifier(PrivateForestClassifier):
         The labels, sorted.
     receipt_ : Receipt or None
         The ledger's receipt for the last fit.
+    coverage_ : Fraction
+        The share of new records that sets cover; only with `coverage`.
+    set_cell_ : int
+        How strange a label in a set may be, on a grid; only with `coverage`.
 
     Privacy
     -------
@@ -126,6 +122,11 @@ class ForestClassifier(PrivateForestClassifier):
     a private choice by the number of correct records, a monotone score of range 1.
     *Rules* are the leaves of one tree that is read off the forest. A record is in one of them and has
     one label, so their counts have L1 and squared L2 sensitivity 1 (`kernels.LeafCounts`).
+    *Prediction sets* are about records that were held out by a hash of each: a record is in one of two
+    parts, and each part is asked within the budget (`learners.sets`, `kernels.conformity`).
+    *A public prior* is a function of public records. How strongly it speaks is a private choice by the
+    number of correct records, range 1, among models whose private parts are all paid for
+    (`growing.trusting`). Weights of questions are public constants. Neither enters a sensitivity.
 
     Everything else (values, shrinkage, the forest, its rules) reads releases and public facts.
     For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
@@ -158,26 +159,44 @@ class ForestClassifier(PrivateForestClassifier):
         delta: Any = 0,
         size_share: Any = 0.02,
         rules_share: Any = 0.0,
+        public: Any = None,
+        question_weights: Any = None,
+        coverage: Any = None,
+        held_out: Any = 0.3,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
         self.delta = delta
         self.size_share = size_share
         self.rules_share = rules_share
+        self.public = public
+        self.question_weights = question_weights
+        self.coverage = coverage
+        self.held_out = held_out
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
         for_size, for_rules = share("size_share", self.size_share), self._for_rules()
         if for_size + for_rules >= 1:
             raise ValueError("size_share and rules_share leave nothing of the budget; lower one")
+        layout, prior = self._layout(curator.domain), self._prior(curator)
         n = curator.records(for_size)
-        layout = Layout(curator.domain, mixed_cuts(curator.domain))
-        facts = _Facts(layout, n, curator.budget, curator.records_per_unit, for_rules)
-        forest = forest_of_parts(curator, _learn_parts(curator, facts))
-        return count_rules(curator, forest, for_rules) if for_rules else forest
+        facts = Facts(layout, n, curator.budget, curator.records_per_unit, for_rules)
+        if prior is None:
+            parts = learn_parts(curator, facts)
+        else:
+            for_trust = (curator.remaining_share - for_rules) * share_of_trust(facts.signal)
+            own = learn_parts(curator, replace(facts, kept=for_rules + for_trust))
+            parts = trusted(curator, own, prior.parts, for_trust)
+        forest = forest_of_parts(curator, parts)
+        forest = count_rules(curator, forest, for_rules) if for_rules else forest
+        assumed = [*([prior.assumption] if prior else []), *self._assumed()]
+        return replace(forest, guarantee=forest.guarantee.assuming(*assumed))
 
     def measure_rules(self, X: Any, y: Any = None, *, epsilon: Any) -> Forest:
         """Count the labels of a few readable rules of the fitted forest, for an epsilon of its own.
@@ -208,6 +227,20 @@ class ForestClassifier(PrivateForestClassifier):
         assert rules is not None
         return rules
 
+    def _prior(self, curator: CuratorLike) -> Prior | None:
+        """What `public` gives. Nothing was asked yet, so what is wrong with it costs nothing."""
+        if self.public is None:
+            return None
+        if not curator.has_private_choices:
+            raise ValueError("parties cannot choose privately together how far to trust a prior")
+        return Prior.read(self.public, curator.domain, self.n_jobs)
+
+    def _layout(self, domain: Domain) -> Layout:
+        return Layout(domain, mixed_cuts(domain), log_weights_of(self.question_weights, domain))
+
+    def _assumed(self) -> list[str]:
+        return [] if self.question_weights is None else [WEIGHTS_ARE_PUBLIC]
+
     def _for_rules(self) -> Fraction:
         return share("rules_share", self.rules_share, or_none=True)
 
@@ -219,42 +252,13 @@ class ForestClassifier(PrivateForestClassifier):
         domain = engine.domain
         is_free = self._charged is None and not budget.is_exact
         if budget.delta and is_free and domain.records is not None:
-            layout = Layout(domain, mixed_cuts(domain))
+            layout = self._layout(domain)
             records_per_person = 1 if domain.person is None else domain.person.records
             n, kept = max(1, domain.records), self._for_rules()
-            asked = _Facts(layout, n, budget, records_per_person, kept)
+            asked = Facts(layout, n, budget, records_per_person, kept)
             pure = replace(asked, budget=Budget(budget.epsilon))
             budget = budget if asked.buys_more_than(pure) else pure.budget
         return super()._open_curator(engine, budget, act)
-
-
-def _learn_parts(curator: CuratorLike, facts: _Facts) -> list[Part]:
-    """Steps for two labels; for more, named labels, tables, steps. Public facts decide which."""
-    layout, n, kept = facts.layout, facts.n_records, facts.kept
-    whole = curator.remaining_share - kept
-    if layout.domain.n_labels == 2:
-        return SignBoosting(curator, layout, n, kept=kept).learn(facts.steps())
-    if curator.has_private_choices and facts.needs_look:
-        if are_balanced(curator, layout, n, whole * _FOR_LOOK):  # then equal shares are the start
-            steps = facts.steps_for(1 - _FOR_LOOK)
-            return VectorBoosting(curator, layout, n, kept=kept).learn(steps, 1.5, Fraction(0))
-        whole = curator.remaining_share - kept
-    # where choices read noisy tables of everything, those of a few attributes say more
-    route = facts.route() if curator.has_private_choices else _Route(tables=Fraction(1))
-    parts: list[Part] = []
-    if route.named:
-        share = whole * route.named
-        levels, for_counts = facts.levels(share)
-        parts = [NamingTree(curator, layout, n).learn(levels, share, for_counts)]
-    elif route.tables:
-        has_room = facts.room >= _ROOM_FOR_TEMPERATURE
-        tables = AdditiveTables(curator, layout, n)
-        parts = tables.learn(facts.tables(), whole * route.tables, has_room)
-    if not route.steps:
-        return parts
-    return VectorBoosting(curator, layout, n, parts, kept).learn(
-        route.steps, route.size, route.for_strength
-    )
 
 
 def count_rules(curator: CuratorLike, forest: Forest, for_rules: Fraction) -> Forest:
@@ -264,154 +268,3 @@ def count_rules(curator: CuratorLike, forest: Forest, for_rules: Fraction) -> Fo
     leaves = curator.noisy_counts(question, for_rules, "labels of rules")
     measured = forest_of_leaves(curator, trees, leaves, vote="shares")
     return replace(forest, measured=measured, guarantee=curator.guarantee)
-
-
-@dataclass(frozen=True)
-class _Route:
-    """How a budget is used for more than two labels: the shares of a start, and the steps after it.
-
-    `for_strength` is the share of what the start leaves.
-    """
-
-    named: Fraction = Fraction(0)
-    tables: Fraction = Fraction(0)
-    steps: int = 0
-    size: float = 1.5
-    for_strength: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What is public before the first choice, and what follows from it."""
-
-    layout: Layout
-    n_records: int
-    budget: Budget
-    records_per_person: int
-    kept: Fraction = Fraction(0)  # the share of the budget that is for rules
-
-    @property
-    def _part(self) -> float:
-        return float(1 - self.kept)
-
-    @property
-    def signal(self) -> float:
-        """Records times the epsilon that each of them has: about how many a count could lose."""
-        if self.budget.is_exact:
-            return math.inf
-        return self.n_records * float(self.budget.epsilon) * self._part / self.records_per_person
-
-    def steps(self) -> float:
-        """How many steps pay: as many as leave each choice the same signal."""
-        if self.budget.is_exact or self.budget.unit == "epsilon":
-            return math.sqrt(self.signal) / 5
-        persons = self.n_records / self.records_per_person
-        rho = float(self.budget.total) * self._part
-        return (persons * math.sqrt(5.6 * rho) / 17.5) ** (2 / 3)
-
-    @property
-    def room(self) -> float:
-        """The signal that each label has."""
-        return self.signal / self.layout.domain.n_labels
-
-    def route(self) -> _Route:
-        """For more than two labels: a tree that names labels, tables, steps, or steps after either.
-
-        Tables are best where records fill their domain, so that attributes are nearly independent,
-        and where labels are too many for a tree to name.
-        """
-        n_labels, room = self.layout.domain.n_labels, self.room
-        if n_labels == 1:
-            return _Route(tables=Fraction(1))
-        if math.isinf(room):
-            return _Route(steps=LIMIT_STEPS)
-        if room < _ROOM_FOR_DEPTH:
-            return _Route(named=Fraction(1))
-        if n_labels > _MANY_LABELS or (room >= _ROOM_FOR_TABLES and self._is_filled):
-            if room < _ROOM_FOR_BOTH:
-                return _Route(tables=Fraction(1))
-            half = Fraction(1, 2)
-            return _Route(tables=half, steps=self.steps_for(half), size=0.6)
-        if room < _ROOM_FOR_STEPS:
-            return _Route(named=Fraction(1))
-        named = min(Fraction(3, 10), Fraction(max(1, round(40_000 / room)), 1_000))
-        steps = self.steps_for((1 - named) * (1 - _FOR_STRENGTH))
-        return _Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
-
-    def steps_for(self, share: Fraction) -> int:
-        """How many steps with a sign for every label pay, none of them too small for its proof."""
-        steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
-        whole = share * (1 - self.kept) * CHOICES * self.budget.total * _LEFT
-        while steps > 1 and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
-            steps -= 1
-        return steps
-
-    @property
-    def needs_look(self) -> bool:
-        """Whether steps from equal shares are best if labels are balanced, which is worth a look.
-
-        That is where labels are many and most bins are of numbers, whose order steps use.
-        """
-        if not _FEW_LABELS < self.layout.domain.n_labels <= _MANY_LABELS:
-            return False
-        bins = np.diff(self.layout.starts)
-        ordered = sum(int(b) for a, b in enumerate(bins) if self.layout.is_numeric(a))
-        return _ROOM_FOR_LOOK <= self.room < math.inf and 2 * ordered >= bins.sum()
-
-    @property
-    def _is_filled(self) -> bool:
-        """Whether all attributes are categories, with few combinations for so many records."""
-        attributes = self.layout.domain.attributes
-        if any(self.layout.is_numeric(a) for a in range(len(attributes))):
-            return False
-        return math.prod(a.size for a in attributes) <= 10 * self.n_records
-
-    def levels(self, share: Fraction) -> tuple[int, Fraction]:
-        """How many levels of named labels pay, 0 for a partition; and the part for counts.
-
-        With many labels a low tree cannot name them all.
-        """
-        room, n_labels = self.room, self.layout.domain.n_labels
-        limits = (16, 60) if n_labels < 8 else (12, 30)
-        levels = 1 + sum(room >= limit for limit in limits)
-        if room >= _ROOM_FOR_STEPS:
-            return 0 if self._can_part(share) else levels, _FOR_START_COUNTS
-        for_counts = _FOR_COUNTS if room >= _ROOM_FOR_COUNTS else Fraction(0)
-        return 0 if room < _ROOM_FOR_DEPTH and self._can_part(share) else levels, for_counts
-
-    def _can_part(self, share: Fraction) -> bool:
-        """Whether a share is within what partitions are proven for: not a millionth of epsilon."""
-        amount = share * self.budget.total / 2  # counts take less than half of it
-        choice = LabelingChoice(amount, self.records_per_person, (1,), self.budget.unit)
-        return choice.covers_slack and self.layout.domain.n_labels <= choice.MAX_LABELS
-
-    def tables(self) -> int:
-        """How many attributes' tables pay; Gaussian noise can afford all of them."""
-        useful = sum(a.size > 1 for a in self.layout.domain.attributes) or 1
-        if self.budget.is_exact or self.budget.unit == "rho":
-            return useful
-        room = self.signal / (20 * self.layout.domain.n_labels)
-        return (
-            useful if room >= 0.65 * useful else max(1, round(room))
-        )  # then no choice is paid for
-
-    def table_noise(self) -> float:
-        """The standard deviation of the noise on a cell of the tables."""
-        if self.budget.unit == "rho":
-            return math.sqrt(self.tables() / (2 * float(self.budget.total) * self._part))
-        return math.sqrt(2) * self.tables() / (float(self.budget.epsilon) * self._part)
-
-    def buys_more_than(self, pure: _Facts) -> bool:
-        """Whether a budget with a delta buys more than a pure one of the same epsilon."""
-        if self.layout.domain.n_labels == 2:
-            return plan(pure.steps())[2] and self.steps() > pure.steps()
-        route = pure.route()
-        return bool(route.tables and not route.steps) and self.table_noise() < pure.table_noise()
-
-
-def _can_choose_signs(amount: Fraction, budget: Budget) -> bool:
-    try:
-        SignChoice(amount, UNIT, budget.unit).check()
-    except ValueError:
-        return False
-    return True

@@ -61,6 +61,9 @@ class GiniForestClassifier(PrivateForestClassifier):
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         as_published: bool = False,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -125,6 +129,7 @@ class GiniForestClassifier(PrivateForestClassifier):
         self.as_published = as_published
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
         domain, n_trees = curator.domain, whole("n_trees", self.n_trees)

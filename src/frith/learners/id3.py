@@ -58,6 +58,9 @@ class ID3Classifier(PrivateForestClassifier):
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class ID3Classifier(PrivateForestClassifier):
         prune: bool = True,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -120,6 +124,7 @@ class ID3Classifier(PrivateForestClassifier):
         self.prune = prune
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
         grower = Grower(curator.domain, 1, whole("bins", self.bins, least=2))

@@ -62,6 +62,9 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -109,6 +112,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         random_state: Any = None,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -123,6 +127,7 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         self.random_state = random_state
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
         exponential = is_exponential(self.mechanism, curator.budget.delta)

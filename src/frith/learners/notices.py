@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-_TITLE = "frith: about your records, for you alone (saved output would publish it):"
+_TITLE = "frith: about your records, for you alone; saved output is a publication:"
 _NEXT = "`frith check`, in Python frith.check(table, domain), counts it; fit(..., notices=False) is silent."
 
 

@@ -17,7 +17,7 @@ from frith._arrays import Floats, frozen
 from frith.curator.drafting import DraftingCurator
 from frith.domain import Attribute, Categorical, Csv, Date, Domain, Numeric, Person, spelling
 from frith.domain.draft import OTHER, TARGET_CELLS
-from frith.engines import open_table
+from frith.engines import Engine, open_table
 from frith.engines.raw import EVERY, RawTable
 from frith.errors import DomainError
 from frith.kernels import CodeCounts, QuantileChoice
@@ -104,7 +104,7 @@ def draft_privately(
     >>> print(domain.paid)
     epsilon=1.0 differential privacy; neighbors: one record added or removed
     """
-    plan = _Plan(label, dict(columns), Budget.of(epsilon, delta), records, person, csv)
+    plan = DraftPlan(label, dict(columns), Budget.of(epsilon, delta), records, person, csv)
     source = open_table(table, plan.source, threads=n_jobs)
     raw = RawTable(source, plan.asked, plan.grids, n_jobs)
     charged = ledger_for(ledger)
@@ -116,8 +116,18 @@ def draft_privately(
             spending.add(plan.budget, curator.guarantee, draft=True)
 
 
+def draft_charged(plan: DraftPlan, source: Engine) -> Domain:
+    """The domain of a plan whose whole budget the caller has charged before. Charges nothing.
+
+    `source` is the table, opened with `plan.source`.
+    """
+    raw = RawTable(source, plan.asked, plan.grids)
+    curator = DraftingCurator(raw, plan.budget.epsilon, plan.budget.delta)
+    return _Drafting(plan, curator).domain()
+
+
 @dataclass
-class _Plan:
+class DraftPlan:
     """What follows from what was declared, before a record is read."""
 
     label: str
@@ -225,7 +235,7 @@ class _Plan:
 class _Drafting:
     """Asks the questions of a plan, and reads a domain off the releases."""
 
-    plan: _Plan
+    plan: DraftPlan
     curator: DraftingCurator
 
     def domain(self) -> Domain:

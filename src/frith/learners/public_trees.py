@@ -7,8 +7,8 @@ up the counts. See `frith.parties`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 
@@ -16,18 +16,18 @@ from frith.curator import CuratorLike, Release
 from frith.domain import Domain
 from frith.forest import Forest
 from frith.forest.trees import Trees, sum_up
+from frith.growing.parts import Answered
 from frith.kernels import LeafCounts
 from frith.learners.classifier import PrivateForestClassifier
 from frith.privacy.guarantee import Guarantee
 
 
-class Answered(Protocol):
-    """Who answered for some counts: a curator, or several parties together."""
+@dataclass(frozen=True)
+class Together:
+    """What several answers have in common: their domain, and the guarantee of all of them."""
 
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def guarantee(self) -> Guarantee: ...
+    domain: Domain
+    guarantee: Guarantee
 
 
 class PublicTreesClassifier(PrivateForestClassifier):
@@ -46,7 +46,12 @@ class PublicTreesClassifier(PrivateForestClassifier):
 
     def count(self, curator: CuratorLike, trees: Trees) -> Forest:
         """Count the records in the leaves of `trees`, for all that is left of the budget."""
-        return self.finish(curator, trees, count_leaves(curator, trees))
+        return self.finish(curator, trees, self.ask(curator, trees))
+
+    @staticmethod
+    def ask(curator: CuratorLike, trees: Trees) -> Release:
+        """What one party says of its records, for all that is left of its budget."""
+        return count_leaves(curator, trees)
 
 
 def count_leaves(curator: CuratorLike, trees: Trees, share: Fraction | None = None) -> Release:

@@ -7,11 +7,12 @@ from typing import Any, Self
 from frith.curator import CuratorLike, Release
 from frith.forest import Forest
 from frith.forest.trees import Trees
+from frith.growing.parts import Answered
 from frith.growing.pruning import prune_empty
 from frith.growing.random_trees import grow_random_trees, random_tree_depth
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share, whole
-from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_of_leaves
+from frith.learners.public_trees import PublicTreesClassifier, forest_of_leaves
 
 
 class RandomDecisionForestClassifier(PublicTreesClassifier):
@@ -49,6 +50,9 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
         The ledger file that every fit and update is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -111,6 +115,7 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
         as_published: bool = False,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -122,6 +127,7 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
         self.as_published = as_published
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def grow(self, curator: CuratorLike) -> Trees:
         n_trees, max_depth = whole("n_trees", self.n_trees), self.max_depth

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from frith.curator import CuratorLike, Release
 from frith.domain import Numeric
 from frith.forest import Forest
 from frith.forest.trees import Trees
-from frith.growing.builder import single_leaf
-from frith.growing.parts import Part, forest_of_parts
+from frith.growing.builder import each_tree, single_leaf
+from frith.growing.parts import Answered, Part, forest_of_parts
 from frith.growing.random_trees import grow_random_trees, random_tree_depth
 from frith.kernels import ResidualCells
 from frith.kernels.gradients import UNIT, ScoreColumn
@@ -21,6 +21,7 @@ from frith.kernels.residuals import HALF
 from frith.learners.base import structure_rng
 from frith.learners.numbers import PrivateForestRegressor
 from frith.learners.parameters import share, whole
+from frith.learners.public_trees import Together
 from frith.privacy.budget import Budget
 
 _OF_MEANS = 0.04  # the variance of a table's mean before it is seen, in declared ranges
@@ -61,6 +62,9 @@ class RandomDecisionForestRegressor(PrivateForestRegressor):
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -80,13 +84,17 @@ class RandomDecisionForestRegressor(PrivateForestRegressor):
     most m records). The first is the sum of targets, both together are the number of records. Everything
     else reads releases. A target that is missing or no number is not counted; no value raises.
 
+    `update` releases the sums of a new batch in the same trees under a budget of its own, so the
+    epsilons of fit and updates add (adaptive composition). With `disjoint=True` the caller declares
+    that no protected unit is in two batches, and the largest epsilon holds for all of them together.
+
     The proof of the sums is in docs/proofs/regression.md.
 
     Departures from the paper
     -------------------------
     Private-RDT classifies. Sums take the place of counts of labels, and shrinkage that of its rule for
     leaves without records. Its depth follows from the number of records alone; noise larger than most
-    leaves would be the result. There are no updates.
+    leaves would be the result.
 
     Examples
     --------
@@ -97,6 +105,11 @@ class RandomDecisionForestRegressor(PrivateForestRegressor):
     >>> print(model.forest_.guarantee.epsilon)
     1
     """
+
+    _summed: tuple[Trees, Release] | None = None
+    """What was released for the forest, which updates add to; None if it was learned elsewhere."""
+    _fresh: tuple[Trees, Release] | None = None
+    """The same of a fit or update that is running."""
 
     def __init__(
         self,
@@ -110,6 +123,7 @@ class RandomDecisionForestRegressor(PrivateForestRegressor):
         random_state: Any = None,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -120,16 +134,87 @@ class RandomDecisionForestRegressor(PrivateForestRegressor):
         self.random_state = random_state
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
+        trees = self.grow(curator)
+        self._fresh = trees, self.ask(curator, trees)
+        return self.finish(curator, *self._fresh)
+
+    def grow(self, curator: CuratorLike) -> Trees:
+        """The trees, from the domain, the budget, the seed and the number of records."""
         n_trees = whole("n_trees", self.n_trees)
         max_depth, rng = self._depth(curator, n_trees), structure_rng(self.random_state)
+        return grow_random_trees(curator.domain, n_trees, max_depth, rng)
+
+    @staticmethod
+    def ask(curator: CuratorLike, trees: Trees) -> Release:
+        """The two sums in every leaf of every tree, for all that is left of the budget."""
         from_below = ScoreColumn(single_leaf(), np.array([-HALF], dtype=np.int32))
         curator.derive(from_below)
-        each = curator.remaining_share / n_trees
-        trees = [grow_random_trees(curator.domain, 1, max_depth, rng) for _ in range(n_trees)]
-        sums = [_sums(curator, tree, from_below, each, i) for i, tree in enumerate(trees)]
-        return forest_of_parts(curator, _parts(curator.domain.target, trees, sums))
+        each, values, variance = curator.remaining_share / trees.n_trees, [], 0.0
+        lone = each_tree(trees, curator.domain)
+        for number, (tree, _) in enumerate(lone):
+            question = ResidualCells(tree, from_below, curator.domain, 2 * HALF)
+            release = curator.noisy_counts(question, each, f"sums in tree {number}")
+            values.append(release.values)
+            variance = release.variance
+        order = np.argsort(np.concatenate([places for _, places in lone]))
+        return Release(np.concatenate(values)[order], variance)
+
+    def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
+        """The forest, from noisy sums in the leaves."""
+        lone = each_tree(trees, answered.domain)
+        sums = [Release(leaves.values[places], leaves.variance) for _, places in lone]
+        parts = _parts(answered.domain.target, [tree for tree, _ in lone], sums)
+        return forest_of_parts(answered, parts)
+
+    def update(self, X: Any, y: Any = None, *, epsilon: Any = None, disjoint: bool = False) -> Self:
+        """Add a new batch of records to the leaves (Algorithm 5), for an epsilon of its own.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, array or Engine
+            The records of the new batch.
+        y : array-like or None, default=None
+            Their targets; None if the table has the domain's label column.
+        epsilon : int, float, str, Fraction or None, default=None
+            The budget of this update; None takes the estimator's own.
+        disjoint : bool, default=False
+            Declare that no protected unit is in two batches, and that a record's batch is a
+            function of that record alone (a date, say, with public boundaries).
+        """
+        if self._summed is None:
+            raise ValueError(
+                "there are no sums to add to: a forest holds means of leaves; call fit first"
+            )
+        budget = self._budget(epsilon)
+        curator = self._open_curator(self._open(X, y, reset=False), budget, "update")
+        trees, before = self._summed
+        batch = self.ask(curator, trees)
+        sums = Release(before.values + batch.values, before.variance + batch.variance)
+        guarantee = self.forest_.guarantee.then(curator.guarantee, disjoint=disjoint)
+        self._fresh = trees, sums
+        forest = self.finish(Together(curator.domain, guarantee), trees, sums)
+        self._keep(replace(forest, origin=self.forest_.origin), curator, disjoint)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """`fit` the first batch, `update` with every further one; epsilons add.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, array or Engine
+            The records of a batch.
+        y : array-like or None, default=None
+            Their targets; None if the table has the domain's label column.
+        """
+        return self.update(X, y) if hasattr(self, "forest_") else self.fit(X, y, notices=False)
+
+    def _adopt(self, forest: Forest, receipt: Any) -> None:
+        """Keep the sums behind the forest for updates."""
+        super()._adopt(forest, receipt)
+        self._summed, self._fresh = self._fresh, None
 
     def _depth(self, curator: CuratorLike, n_trees: int) -> int:
         if self.max_depth is not None:
@@ -146,13 +231,6 @@ def _noise(budget: Budget, n_trees: int, per_unit: int) -> float:
     if budget.unit == "rho":
         return per_unit * math.sqrt(n_trees / (2 * float(budget.total)))
     return per_unit * n_trees * math.sqrt(2) / float(budget.total)
-
-
-def _sums(
-    curator: CuratorLike, tree: Trees, from_below: ScoreColumn, share: Fraction, number: int
-) -> Release:
-    question = ResidualCells(tree, from_below, curator.domain, 2 * HALF)
-    return curator.noisy_counts(question, share, f"sums in tree {number}")
 
 
 def _mean(released: list[Release]) -> float:

@@ -18,10 +18,13 @@ from frith.engines.part import Part
 from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
 from frith.growing.residual_boosting import MANY, Plan, ResidualBoosting
+from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.quantiles import WHOLE
+from frith.kernels.residuals import HALF, tilt_of
 from frith.learners.calibration import interval_radius
 from frith.learners.numbers import PrivateForestRegressor
-from frith.learners.parameters import share
+from frith.learners.parameters import one_of, share
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
 
@@ -38,8 +41,7 @@ class ForestRegressor(PrivateForestRegressor):
     Then two sums in each of its cells are released, and give every cell a value that weighs signal
     against noise (`growing.residual_boosting`). How many steps there are follows from the number of
     records and the budget: where they carry no step, the prediction is a private mean, shrunk as
-    its noise demands, or two of which the second is closer. The loss is the squared one: predictions
-    are means.
+    its noise demands, or two of which the second is closer. Predictions are means, or quantiles.
 
     Parameters
     ----------
@@ -54,6 +56,14 @@ class ForestRegressor(PrivateForestRegressor):
         0 gives a pure guarantee. Above 0 Gaussian noise is used under zCDP where it allows more;
         where it does not, a pure guarantee of the same epsilon is given (if the domain declares the
         number of records and no ledger is charged).
+    loss : {"squared", "quantile"}, default="squared"
+        What predictions are: means, or quantiles.
+    quantile : float, str or Fraction, default=0.5
+        The share of targets that are to be below the prediction, in whole thousandths; 0.5 predicts
+        medians. Used only with `loss="quantile"`.
+    center : float or None, default=None
+        A public guess of the mean, known from elsewhere than these records: where the budget is tiny,
+        predictions are pulled to it. None takes the middle of the bounds.
     size_share : float, str or Fraction, default=0.02
         The share of the budget for a noisy number of records. Spent only if the domain does not
         declare that number.
@@ -67,6 +77,9 @@ class ForestRegressor(PrivateForestRegressor):
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -95,6 +108,9 @@ class ForestRegressor(PrivateForestRegressor):
     the sum over the other, and the reverse. One more record moves every score by g or -g: range 2.
     *Sums.* A record is in one cell and moves the sums of g and of 1 - |g| there by 1 together in L1,
     and by at most 1 in squared L2. The mean is the tree of one cell.
+    *Quantiles.* With t = 2 quantile - 1, a public number, t + g takes the place of g: one more record
+    moves a score by at most 1 + |t|, so the range of a step is 2 (1 + |t|), and the two sums by |t + g| +
+    1 - |g| <= 1 + |t| together.
 
     Everything else (mean, scale of residuals, values, shrinkage) reads releases and public facts.
     For persons of at most m records, ranges and L1 sensitivities are m-fold, squared L2 m^2-fold.
@@ -112,7 +128,8 @@ class ForestRegressor(PrivateForestRegressor):
     Values of nodes are scores: what a tree adds to the prediction, in the target's own unit; the
     first tree has the mean. Predictions are clipped to the declared bounds.
 
-    There are no quantile forests, rules, pictures of trees or private scores of such forests.
+    A forest of quantiles claims no coverage; `interval` does. There are no rules or pictures of trees
+    of such forests.
 
     Examples
     --------
@@ -135,29 +152,64 @@ class ForestRegressor(PrivateForestRegressor):
         *,
         epsilon: Any = 1.0,
         delta: Any = 0,
+        loss: str = "squared",
+        quantile: Any = 0.5,
+        center: Any = None,
         size_share: Any = 0.02,
         interval: Any = None,
         held_out: Any = 0.2,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
         self.delta = delta
+        self.loss = loss
+        self.quantile = quantile
+        self.center = center
         self.size_share = size_share
         self.interval = interval
         self.held_out = held_out
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
         n = curator.records(share("size_share", self.size_share))
         if self._part is not None and curator.domain.records is not None:
             n = max(1, round(n * (1 - share("held_out", self.held_out))))
-        signal = signal_of(n, curator.budget, curator.records_per_unit)
-        layout = Layout(curator.domain, _cuts(curator.domain, signal))
-        parts = ResidualBoosting(curator, layout, n, signal).learn(Plan.of(signal))
-        return forest_of_parts(curator, parts)
+        signal, level = signal_of(n, curator.budget, curator.records_per_unit), self._level()
+        if level is not None:  # what one record can move is larger
+            signal *= UNIT / (UNIT + abs(tilt_of(level)))
+        layout, center = (
+            Layout(curator.domain, _cuts(curator.domain, signal)),
+            self._center(curator),
+        )
+        boosting = ResidualBoosting(curator, layout, n, signal, level, center)
+        return forest_of_parts(curator, boosting.learn(Plan.of(signal)))
+
+    def _level(self) -> int | None:
+        """The quantile to predict in thousandths; None for the mean."""
+        if one_of("loss", self.loss, ("squared", "quantile")) == "squared":
+            return None
+        level = round(WHOLE * share("quantile", self.quantile))
+        if not 0 < level < WHOLE:
+            raise ValueError(f"quantile must be between 0.001 and 0.999, and is {self.quantile!r}")
+        return level
+
+    def _center(self, curator: CuratorLike) -> int:
+        """The public guess in the fixed point of scores."""
+        target = curator.domain.target
+        if self.center is None:
+            return 0
+        guess = float(self.center)
+        if not target.low <= guess <= target.high:
+            raise ValueError(
+                f"center must be within the declared bounds, {target.low:g} and {target.high:g}, and is "
+                f"{self.center!r}"
+            )
+        return round(HALF * (2 * (guess - target.low) / (target.high - target.low) - 1))
 
     def predict_interval(self, X: Any, coverage: Any = None) -> NDArray[np.float64]:
         """The ends of an interval for each record: as many rows, and two columns. Costs no budget.

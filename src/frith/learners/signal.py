@@ -11,11 +11,12 @@ import numpy as np
 from frith.curator import CuratorLike, Release
 from frith.forest import Forest
 from frith.forest.trees import Trees
+from frith.growing.parts import Answered
 from frith.growing.pruning import prune_unreliable
 from frith.growing.random_trees import grow_supported_trees
 from frith.learners.base import structure_rng
 from frith.learners.parameters import share
-from frith.learners.public_trees import Answered, PublicTreesClassifier, forest_of_leaves
+from frith.learners.public_trees import PublicTreesClassifier, forest_of_leaves
 
 
 class SignalForestClassifier(PublicTreesClassifier):
@@ -47,6 +48,9 @@ class SignalForestClassifier(PublicTreesClassifier):
         The ledger file that every fit is charged to, before a record is read.
     n_jobs : int or None, default=None
         The number of threads; None takes all cores.
+    device : str or None, default=None
+        "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
+        uses the CPU.
 
     Attributes
     ----------
@@ -94,6 +98,7 @@ class SignalForestClassifier(PublicTreesClassifier):
         as_published: bool = False,
         ledger: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -103,6 +108,7 @@ class SignalForestClassifier(PublicTreesClassifier):
         self.as_published = as_published
         self.ledger = ledger
         self.n_jobs = n_jobs
+        self.device = device
 
     def grow(self, curator: CuratorLike) -> Trees:
         n = curator.records(share("size_share", self.size_share))

@@ -8,9 +8,12 @@ import sqlite3
 from pathlib import Path
 
 from frith.errors import SourceError
+from frith.ledger.anchored import Anchors
 from frith.ledger.database import Database, StoreError, make_private
 
-_POSTGRES = "a PostgreSQL database is backed up with pg_dump and put back with pg_restore"
+_POSTGRES = (
+    "a PostgreSQL database is backed up with pg_basebackup: docs/runbook.md says how to restore it"
+)
 _WAIT_SECONDS = 2
 
 
@@ -31,12 +34,15 @@ def back_up(database: Database, to: Path) -> None:
     os.replace(part, to)
 
 
-def put_back(copy: Path, database: Database, *, forget: bool = False) -> None:
+def put_back(
+    copy: Path, database: Database, *, forget: bool = False, anchors: Anchors | None = None
+) -> None:
     """Restore a database from its copy. Refuses to lose entries of the ledger.
 
     A copy that lacks charges would sell the same budget again, so it is taken only where the
-    database is gone or the copy has all that it holds, or where the curator says to forget. Nobody
-    else has the database open meanwhile: what they wrote next would be lost.
+    database is gone or the copy has all that it holds, or where the curator says to forget. With
+    `anchors` it must also hold what was anchored, wherever the database is. Nobody else has the
+    database open meanwhile: what they wrote next would be lost.
     """
     if database.file is None:
         raise SourceError(_POSTGRES)
@@ -46,7 +52,10 @@ def put_back(copy: Path, database: Database, *, forget: bool = False) -> None:
         raise SourceError(f"{copy} is the database itself; name a backup of it")
     source = Database(copy)
     source.check()
+    missing = [] if anchors is None or forget else anchors.doubts(source, whole=True)
     source.close()
+    if missing:
+        raise SourceError(f"{copy} is not put back: {missing[0]}")
     database.close()
     make_private(database.file)
     with (

@@ -2,7 +2,8 @@
 
 Every entry carries the running totals of its account and a hash over itself, a random salt and the
 hash before it, so that an edit, a gap or a reordering shows. The salt stays in the book, so that
-somebody who is shown some entries cannot guess others by trying texts that give their hashes.
+somebody who is shown some entries cannot guess others by trying texts that give their hashes. It ends
+with the entry's actor, which the hash binds that way.
 
 A reservation holds an amount until it becomes a charge or is cancelled; a charge is never cancelled.
 Writers first lock the head of the chain, so looking and writing are one step, on SQLite and on
@@ -37,12 +38,14 @@ from sqlalchemy import (
     UniqueConstraint,
     bindparam,
     func,
+    or_,
     select,
 )
 
 from frith.errors import OtherNeighbors
 from frith.ledger.entries import (
     DECLARED,
+    FIELDS,
     FOR,
     MEANS,
     OPENED,
@@ -50,16 +53,19 @@ from frith.ledger.entries import (
     EntryKind,
     Receipt,
     Step,
+    actor_in,
     after,
     hash_of,
     read_amount,
+    salted,
 )
+from frith.ledger.events import ACCOUNT, Event
 from frith.ledger.place import Place
 from frith.ledger.state import State
 from frith.ledger.walk import Fault, Verification, Walk, jumped, undeclared
 from frith.privacy.budget import Budget
-from frith.privacy.neighbors import records_per_person, unit_of
-from frith.privacy.window import check_budget
+from frith.privacy.neighbors import neighbors_of, records_per_person, unit_of
+from frith.privacy.window import LEAST_EPSILON, check_budget
 
 metadata = MetaData()
 account = Table(
@@ -104,7 +110,8 @@ head = Table(
     Column("hash", Text, nullable=False),
 )
 
-_ENTRIES = select(entry, account.c.unit).join(account)
+_CHAIN = select(entry, account.c.unit).join(account)
+_ENTRIES = _CHAIN.where(entry.c.account != ACCOUNT)
 _STEPS = select(
     entry.c.id, entry.c.request, entry.c.kind, entry.c.amount,
     account.c.unit, account.c.table, account.c.member, account.c.name,
@@ -137,8 +144,10 @@ class Book:
         connection: Connection,
         clock: Clock = utc_now,
         new_secret: Callable[[int], str] = secrets.token_hex,
+        actor: str = "",
     ):
         self._connection, self._clock, self._new_secret = connection, clock, new_secret
+        self._actor = actor
 
     # -- accounts ------------------------------------------------------------------------------
 
@@ -212,6 +221,13 @@ class Book:
         self.lock()
         return self._append(self._first(), EntryKind.TIME, None, Fraction(0), purpose)
 
+    def note(self, event: Event) -> Receipt:
+        """Write an event down. The account of events is opened with the first one."""
+        self.lock()
+        if not self.has(ACCOUNT):
+            self.open(ACCOUNT, Budget.of(LEAST_EPSILON), neighbors_of(None))
+        return self._append(ACCOUNT, EntryKind.TERMS, None, Fraction(0), event.purpose)
+
     def find(self, *names: str) -> dict[str, State]:
         """Accounts as their last entries left them; one that was never opened is left out."""
         rows = self._connection.execute(_STATES, {"names": names})
@@ -230,11 +246,11 @@ class Book:
         rows = self._connection.execute(_EVERY.where(*beside, *mine))
         return {row.member: _state(row) for row in rows}
 
-    def accounts(self, *, member: str | None = None) -> list[str]:
-        """The names of all accounts, or of a member's."""
-        query = select(account.c.name).order_by(account.c.name)
+    def accounts(self, *, member: str | None = None, tables: Sequence[str] = ()) -> list[str]:
+        """The names of all accounts, or of a member's and those of some tables."""
+        query = select(account.c.name).where(account.c.name != ACCOUNT).order_by(account.c.name)
         if member is not None:
-            query = query.where(account.c.member == member)
+            query = query.where(or_(account.c.member == member, account.c.table.in_(tables)))
         return list(self._connection.scalars(query))
 
     # -- spending ------------------------------------------------------------------------------
@@ -285,17 +301,27 @@ class Book:
         self, limit: int, after: int = 0, accounts: Sequence[str] | None = None
     ) -> list[Receipt]:
         """At most `limit` entries after the entry `after`, oldest first; of some accounts, or of all."""
-        query = _ENTRIES.where(entry.c.id > after).order_by(entry.c.id).limit(limit)
+        query = _CHAIN.where(entry.c.id > after).order_by(entry.c.id).limit(limit)
         if accounts is not None:
             query = query.where(entry.c.account.in_(accounts))
         return self._receipts(query)
 
     def latest(self, limit: int, before: int | None = None) -> list[Receipt]:
         """At most `limit` entries before the entry `before`, or before the end, newest first."""
-        query = _ENTRIES.order_by(entry.c.id.desc()).limit(limit)
+        query = _CHAIN.order_by(entry.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(entry.c.id < before)
         return self._receipts(query)
+
+    def log(
+        self, limit: int, *, after: int = 0, before: int | None = None, newest: bool = False
+    ) -> list[tuple[Receipt, str]]:
+        """Entries and events with their salts: at most `limit`, from one end, between two of them."""
+        query = _CHAIN.where(entry.c.id > after).limit(limit)
+        query = query.order_by(entry.c.id.desc() if newest else entry.c.id)
+        if before is not None:
+            query = query.where(entry.c.id < before)
+        return [(_receipt(row), row.salt) for row in self._connection.execute(query)]
 
     def own_receipts(self, requests: Sequence[str]) -> dict[str, Receipt]:
         """The last entry of each request on its member's own account."""
@@ -317,7 +343,7 @@ class Book:
 
         `rest` is called after every thousand entries, by those who are in no hurry.
         """
-        query = _ENTRIES.order_by(entry.c.id).limit(_AT_ONCE)
+        query = _CHAIN.order_by(entry.c.id).limit(_AT_ONCE)
         problems, more = list[str](), True
         while more:
             rows = self._connection.execute(query.where(entry.c.id > walk.entries)).all()
@@ -375,7 +401,8 @@ class Book:
 
     def _first(self, *where: ColumnElement[bool]) -> str:
         """An account for an entry that is about no amount; a table's own comes before its members'."""
-        query = select(func.min(account.c.name)).where(account.c.member.is_(None), *where)
+        usual = (account.c.member.is_(None), account.c.name != ACCOUNT)
+        query = select(func.min(account.c.name)).where(*usual, *where)
         name = self._connection.scalar(query)
         if name is None:
             raise ValueError("the ledger has no account to write this down in")
@@ -391,8 +418,8 @@ class Book:
             raise ValueError("this amount is too fine a fraction for the ledger; write a decimal")
         at = self._clock().isoformat(timespec="seconds")
         fields = (last.entry + 1, name, kind, request, amount, spent, held, state.unit, purpose, at)
-        salt = self._new_secret(_SALT_BYTES)
-        receipt = Receipt(*fields, hash_of(last.hash, salt, fields))
+        salt = salted(self._new_secret(_SALT_BYTES), self._actor)
+        receipt = Receipt(*fields, hash_of(last.hash, salt, fields), self._actor)
         row = {c.name: getattr(receipt, c.name) for c in entry.columns if c.name != "salt"}
         row |= {n: str(row[n]) for n in ("amount", "spent", "held")} | {"salt": salt}
         self._connection.execute(entry.insert().values(row))
@@ -425,4 +452,5 @@ def _place(row: Any) -> Place:
 
 
 def _receipt(row: Any) -> Receipt:
-    return Receipt.from_json({name: getattr(row, name) for name in Receipt.__slots__})
+    told = {name: getattr(row, name) for name in FIELDS}
+    return Receipt.from_json(told | {"actor": actor_in(row.salt)})

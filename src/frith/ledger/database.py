@@ -18,19 +18,22 @@ from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from frith.errors import FormatError, FrithError, SourceError
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration."""
 _KEPT, _OPEN = 5, 20  # connections of each kind that are kept, and that may be open at once
 _RESTED_SECONDS = 1
 _WAIT_SECONDS = 60  # how long a writer waits for other writers
 _NO_DATABASE = "the file is not a database"
 _UPGRADE_LOCK = 7_246_153  # any number, the same for all who upgrade a PostgreSQL database
+_UPGRADE_TRIES, _STEP_BACK_SECONDS = 200, 0.2
+_LOCK_WAIT = "100ms"  # less than the second after which PostgreSQL looks for deadlocks
+_LOCKED = "55P03"  # PostgreSQL's code for a lock that could not be had in time
 _DRIVERS = {
     "sqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
@@ -78,9 +81,11 @@ class Database:
         """Bring the tables up to date, or to an earlier migration; make them where there are none."""
         with self.write() as session:
             connection = session.connection()
-            if not self.is_sqlite:
+            if self.is_sqlite:
+                _migrate(connection, to)
+            else:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
-            _migrate(connection, to)
+                _migrate_beside_others(connection, to)
 
     @property
     def version(self) -> str | None:
@@ -223,6 +228,24 @@ def _reason(error: Exception) -> str:
         "terminating": "there is no connection",
     }
     return next((words for sign, words in known.items() if sign in said), "an error of the driver")
+
+
+def _migrate_beside_others(connection: Connection, to: str) -> None:
+    """Migrate a PostgreSQL database that is in use.
+
+    A migration locks several tables, and so does a request, in another order. Whoever waits too long
+    steps back: that is the migration, so that no request is stopped as the loser of a deadlock.
+    """
+    connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'"))
+    for left in reversed(range(_UPGRADE_TRIES)):
+        try:
+            with connection.begin_nested():
+                _migrate(connection, to)
+            return
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != _LOCKED or not left:
+                raise
+        time.sleep(_STEP_BACK_SECONDS)
 
 
 def _migrate(connection: Connection, to: str) -> None:

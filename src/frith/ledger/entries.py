@@ -7,7 +7,7 @@ import functools
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -49,7 +49,11 @@ SPENDING = (EntryKind.RESERVE, EntryKind.CHARGE, EntryKind.CANCEL)
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One entry: what was written, what its account then had spent and held, and its hash."""
+    """One entry: what was written, what its account then had spent and held, and its hash.
+
+    `actor` is who wrote it; empty for entries from before actors were written down. Nobody who is
+    shown a receipt of their own needs it, so it is not part of its JSON.
+    """
 
     id: int
     account: str
@@ -62,6 +66,7 @@ class Receipt:
     purpose: str
     at: str
     hash: str
+    actor: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return (
@@ -71,7 +76,7 @@ class Receipt:
 
     def to_json(self) -> dict[str, Any]:
         """Amounts spelled exactly."""
-        data = {name: getattr(self, name) for name in self.__slots__}
+        data = {name: getattr(self, name) for name in FIELDS}
         return data | {name: show(data[name]) for name in ("amount", "spent", "held")}
 
     @classmethod
@@ -79,6 +84,12 @@ class Receipt:
         """Read an entry whose amounts are spelled out, as in JSON or in the database."""
         amounts = {n: read_amount(data[n]) for n in ("amount", "spent", "held")}
         return cls(**data | amounts | {"kind": EntryKind(data["kind"])})
+
+
+HASHED = Receipt.__slots__[: Receipt.__slots__.index("hash")]
+"""What the hash of an entry is over, with its salt and the hash before."""
+FIELDS = (*HASHED, "hash")
+"""What a receipt tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +117,19 @@ def as_csv(entries: list[Receipt], *, header: bool = True) -> str:
     rows = csv.DictWriter(out, list(Receipt.__slots__), lineterminator="\n")
     if header:
         rows.writeheader()
-    rows.writerows({n: cell(v) for n, v in e.to_json().items()} for e in entries)
+    told = (e.to_json() | {"actor": e.actor} for e in entries)
+    rows.writerows({n: cell(v) for n, v in each.items()} for each in told)
     return out.getvalue()
+
+
+def salted(secret: str, actor: str) -> str:
+    """The salt of an entry: random, and then who wrote it, so that the hash binds the actor too."""
+    return f"{secret} {actor}" if actor else secret
+
+
+def actor_in(salt: str) -> str:
+    """Who wrote an entry with this salt; empty where nobody wrote it down."""
+    return salt.partition(" ")[2]
 
 
 def hash_of(previous: str, salt: str, fields: tuple[Any, ...]) -> str:

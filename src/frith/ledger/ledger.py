@@ -16,6 +16,8 @@ from frith.errors import SourceError
 from frith.ledger.book import Book
 from frith.ledger.database import Database, url_of
 from frith.ledger.entries import ACCEPTED, SPENDING, Receipt
+from frith.ledger.events import ACCOUNT, at_desk
+from frith.ledger.notebook import ledger_html
 from frith.ledger.state import State
 from frith.ledger.walk import Verification
 from frith.privacy.budget import Budget
@@ -41,6 +43,8 @@ class Ledger:
         within: tuple[str, ...] = (),
         also: Ledger | None = None,
     ):
+        if ACCOUNT in (account, *within):
+            raise ValueError(f"{ACCOUNT!r} is the account of events; nothing is charged to it")
         self.place, self.account, self.within, self.also = place, account, within, also
         url = url_of(place)
         if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
@@ -80,12 +84,14 @@ class Ledger:
         """
         neighbors = neighbors_of(records_per_person)
         budget = Budget.of(epsilon, delta)
+        if account == ACCOUNT:
+            raise ValueError(f"{ACCOUNT!r} is the account of events; choose another name")
         if budget.is_exact:
             raise ValueError("a ledger's epsilon must be finite")
         database = _database(place)
         database.upgrade()
         with database.write() as session:
-            Book(session.connection()).open(account, budget, neighbors)
+            Book(session.connection(), actor=at_desk()).open(account, budget, neighbors)
         return cls(place, account)
 
     def charge(self, request: Budget, purpose: str, neighbors: str) -> Receipt:
@@ -202,10 +208,16 @@ class Ledger:
         database = _database(self.place)
         database.check()
         with database.write() if write else database.read() as session:
-            yield Book(session.connection())
+            yield Book(session.connection(), actor=at_desk())
 
     def __str__(self) -> str:
         return str(_database(self.place))
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self}, account {self.account!r}>"
+
+    def _repr_html_(self) -> str:
+        return ledger_html(self.state, self.account, self.entries())
 
 
 def _listed(accounts: list[str]) -> str:

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from frith.ledger.entries import (
     ACCEPTED,
+    HASHED,
     SPENDING,
     EntryKind,
     Receipt,
@@ -21,6 +22,7 @@ from frith.ledger.entries import (
     neighbors_in,
     terms_in,
 )
+from frith.ledger.events import ACCOUNT
 from frith.ledger.state import State
 from frith.privacy.exact import readable
 from frith.privacy.window import is_outside
@@ -88,7 +90,7 @@ class Walk:
 
     def step(self, e: Receipt, salt: str) -> Iterator[str]:
         """The problems of the next entry. After a gap or an edit, sums are no longer checked."""
-        fields = tuple(getattr(e, name) for name in Receipt.__slots__[:-1])
+        fields = tuple(getattr(e, name) for name in HASHED)
         if e.id != self.entries + 1:
             yield f"entry {self.entries + 1} is missing"
             self.is_broken = True
@@ -97,9 +99,11 @@ class Walk:
             self.is_broken = True
         self.entries, self.hash = e.id, e.hash
         self._tell_time(e)
-        if e.kind is EntryKind.TERMS:
+        if e.kind is EntryKind.TERMS and e.account != ACCOUNT:
             subject, meaning = terms_in(e)
             self.terms[subject] = meaning
+        if e.kind in SPENDING and e.account == ACCOUNT:
+            yield f"entry {e.id} spends from the account of events, which no list shows"
         if e.kind is EntryKind.BUDGET:
             self.budgets[e.account] = e
             yield from self._neighbors(e)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,12 @@ from frith.kernels import (
     SplitTables,
 )
 from frith.kernels.gradients import ScoreColumn
-from frith.learners.classifier import PrivateForestClassifier
+from frith.learners.base import PrivateForest
 from frith.parties.merging import MergeError, add_up, together
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
+
+T = TypeVar("T", bound=PrivateForest)
 
 
 class Party(Protocol):
@@ -231,7 +233,7 @@ class JointCurator:
         return tables, float(1 / weights.sum())
 
 
-def train_together(learner: PrivateForestClassifier, panel: Panel) -> PrivateForestClassifier:
+def train_together(learner: T, panel: Panel) -> T:
     """Fit any learner on the records of several parties, horizontally."""
     if getattr(learner, "as_published", False):
         raise MergeError("the papers' own forms keep no guarantee; parties have no price for them")

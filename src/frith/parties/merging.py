@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,21 +35,14 @@ from frith.forest.kinds import ValueKind
 from frith.forest.nodes import Nodes
 from frith.forest.trees import Trees
 from frith.growing.builder import join_trees, keep_nodes
+from frith.learners.public_trees import Together
 from frith.parties.releases import PartyRelease
-from frith.parties.shared_structure import LEARNERS, Structure
+from frith.parties.shared_structure import Structure
 from frith.privacy.guarantee import Guarantee
 
 
 class MergeError(FrithError, ValueError):
     """Releases that do not belong together; the message names the party and the reason."""
-
-
-@dataclass(frozen=True)
-class Merged:
-    """The domain and the guarantee of merged counts."""
-
-    domain: Domain
-    guarantee: Guarantee
 
 
 def merge(
@@ -73,8 +66,8 @@ def merge(
     values = add_up([r.values for r in releases])
     leaves = Release(values, float(sum(r.variance for r in releases)))
     guarantee = together(_by_party(releases), disjoint)
-    model = LEARNERS[structure.learner](structure.domain)
-    return model.finish(Merged(structure.domain, guarantee), structure.trees, leaves)
+    model = structure.learner_class(structure.domain)
+    return model.finish(Together(structure.domain, guarantee), structure.trees, leaves)
 
 
 def join(forests: Mapping[str, Forest]) -> Forest:
@@ -143,7 +136,7 @@ def add_up(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _check(structure: Structure, releases: Sequence[PartyRelease]) -> None:
     seen: dict[str, str] = {}
-    shape = (len(structure.trees.leaves), structure.domain.n_labels)
+    shape = (len(structure.trees.leaves), structure.per_leaf)
     for r in releases:
         if r.id in seen:
             raise MergeError(
@@ -157,7 +150,7 @@ def _check(structure: Structure, releases: Sequence[PartyRelease]) -> None:
         if r.structure != structure.hash:
             raise MergeError(f"the release of {r.party} is of another structure")
         if r.values.shape != shape or not r.variance >= 0:
-            raise MergeError(f"the release of {r.party} lacks a count for some leaf and label")
+            raise MergeError(f"the release of {r.party} lacks a number for some leaf")
 
 
 def _by_party(releases: Sequence[PartyRelease]) -> list[Guarantee]:

@@ -1,4 +1,4 @@
-"""What one party releases: noisy counts of the leaves of a shared structure."""
+"""What one party releases: noisy counts, or sums of a number, in the leaves of a shared structure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from frith._documents import read_file, reading, write_file
 from frith.curator import RECORDS_ARE_PUBLIC, Curator, Progress, Release
 from frith.engines import Engine, open_table
 from frith.errors import FormatError
-from frith.learners.public_trees import count_leaves
 from frith.learners.session import ledger_for
 from frith.ledger import Receipt
 from frith.parties.shared_structure import Structure, hash_of
@@ -26,7 +25,7 @@ FORMAT = "frith-release/1"
 
 @dataclass(frozen=True, eq=False)
 class PartyRelease:
-    """Noisy leaf counts of one party, with its guarantee, and an id so that none is added twice."""
+    """One party's noisy numbers of the leaves, with its guarantee, and an id so that none is added twice."""
 
     party: str
     structure: str
@@ -103,10 +102,12 @@ def release(
 ) -> PartyRelease:
     """Count one party's records in the leaves of a structure (Algorithm 5 of Private-RDT).
 
+    If the label is a number, it is summed there too.
+
     Privacy
     -------
     (epsilon, delta)-DP for the party's own records: the structure holds nothing about them, a
-    record is in one leaf of each tree, and the counts of all leaves are one question to a curator
+    record is in one leaf of each tree, and what is asked of the leaves is asked of a curator
     with that budget. The ledger, if there is one, is charged before the first record is read.
     """
     _check_name(party)
@@ -120,7 +121,7 @@ def release(
         purpose=f"release of {party}",
         progress=progress,
     )
-    leaves = count_leaves(curator, structure.trees)
+    leaves = structure.learner_class.ask(curator, structure.trees)
     guarantee = curator.guarantee
     if structure.domain.records is not None:  # the trees may have been grown for that many
         guarantee = guarantee.assuming(RECORDS_ARE_PUBLIC)

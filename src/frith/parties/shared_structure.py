@@ -18,16 +18,34 @@ from frith.domain.synthetic import synthetic_table
 from frith.engines import open_table
 from frith.errors import FormatError
 from frith.forest.trees import Trees
-from frith.learners import RandomDecisionForestClassifier, SignalForestClassifier
+from frith.learners import (
+    RandomDecisionForestClassifier,
+    RandomDecisionForestRegressor,
+    SignalForestClassifier,
+)
 from frith.learners.public_trees import PublicTreesClassifier
 from frith.privacy.budget import Budget
 
 FORMAT = "frith-structure/1"
+Learner = type[PublicTreesClassifier] | type[RandomDecisionForestRegressor]
 LEARNERS: dict[str, type[PublicTreesClassifier]] = {
     "random-decision": RandomDecisionForestClassifier,
     "signal": SignalForestClassifier,
 }
 """The learners whose trees are grown before any record is looked at."""
+OF_NUMBERS = {"random-decision": RandomDecisionForestRegressor}
+"""Those of a label that is a number."""
+
+
+def learner_of(name: str, domain: Domain) -> Learner:
+    """The learner of a structure over a domain, by its name."""
+    known: dict[str, Any] = OF_NUMBERS if domain.has_target else LEARNERS
+    if name not in known:
+        raise FormatError(
+            f"a structure with such a label is for {' or '.join(known)}, not {name!r}"
+        )
+    found: Learner = known[name]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +58,18 @@ class Structure:
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.learner not in LEARNERS:
-            raise FormatError(f"a structure is for {' or '.join(LEARNERS)}, not {self.learner!r}")
+        learner_of(self.learner, self.domain)
         self.trees.check(self.domain)
         object.__setattr__(self, "hash", hash_of(self._content()))
+
+    @property
+    def learner_class(self) -> Learner:
+        return learner_of(self.learner, self.domain)
+
+    @property
+    def per_leaf(self) -> int:
+        """How many numbers a party releases of each leaf: one a label, or two sums of a number."""
+        return 2 if self.domain.has_target else self.domain.n_labels
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -87,9 +113,7 @@ def make_structure(
     If trees depend on the number of records, the domain must declare it; those of the signal
     forest also depend on the epsilon (and delta) that each party will spend.
     """
-    if learner not in LEARNERS:
-        raise ValueError(f"a structure is for {' or '.join(LEARNERS)}, not {learner!r}")
-    model = LEARNERS[learner](domain, epsilon=epsilon, **parameters)
+    model = learner_of(learner, domain)(domain, epsilon=epsilon, **parameters)
     if domain.records is None and parameters.get("max_depth") is None:
         raise ValueError("declare the number of records in the domain, or pass max_depth")
     curator = _curator_of_nobody(domain, Budget.of(epsilon, model.delta))

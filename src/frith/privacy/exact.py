@@ -11,6 +11,7 @@ from frith._amounts import Amount, readable, show
 __all__ = ["Amount", "exact", "float_at_least", "float_root_at_least", "readable", "show"]
 
 _LARGEST = Fraction(sys.float_info.max)
+_LONGEST_EXPONENT = 3  # digits: a longer one would take all memory, or all time
 type_error = "give a number such as 0.5, a string such as '1/3', or a Fraction"
 
 
@@ -28,6 +29,8 @@ def exact(value: object) -> Amount:
     if text in ("inf", "infinity", "+inf"):
         return math.inf
     try:
+        if len(text.partition("e")[2].lstrip("+-0")) > _LONGEST_EXPONENT:
+            raise ValueError("a giant number")
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{value!r} is not an amount; {type_error}") from None

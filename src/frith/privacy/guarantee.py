@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from frith.privacy.exact import Amount, exact, show
+from frith.privacy.neighbors import RECORD
+from frith.privacy.notebook import guarantee_html
 
-RECORD = "one record added or removed"
 DISJOINT = "batches are disjoint in protected units, and a record's batch is a function of that record alone"
-
-
-def person_neighbors(records: int) -> str:
-    """The neighbors of a table in which a person has at most `records` records."""
-    return f"all records of one person added or removed (at most {records} of them are counted)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +34,15 @@ class AnsweredQuestion:
             f"(sensitivity {self.sensitivity}), {float(self.share):.4g} of the budget"
         )
 
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> AnsweredQuestion:
+        line = cls(**(data | {"share": _finite(data["share"])}))
+        _text(line.purpose), _text(line.mechanism)
+        numbers = (line.sensitivity, line.cells)
+        if any(type(n) is not int or n < 0 for n in numbers) or not _is_scale(line.scale):
+            raise ValueError("a line of the log has a number that no question has")
+        return line
+
 
 @dataclass(frozen=True, slots=True)
 class PartyShare:
@@ -54,11 +59,11 @@ class PartyShare:
         return {"party": self.party, "epsilon": show(self.epsilon), "delta": show(self.delta)}
 
     @classmethod
-    def from_json(cls, data: dict[str, str]) -> PartyShare:
-        return cls(data["party"], exact(data["epsilon"]), _delta(data))
+    def from_json(cls, data: dict[str, Any]) -> PartyShare:
+        return cls(_text(data["party"]), _spent(data["epsilon"]), _delta(data))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Guarantee:
     """A differential privacy claim, as plain data that travels with a forest.
 
@@ -70,7 +75,7 @@ class Guarantee:
     delta: Fraction = Fraction(0)
     neighbors: str = RECORD
     assumptions: tuple[str, ...] = ()
-    asked: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
+    asked: tuple[AnsweredQuestion, ...] = ()
     parties: tuple[PartyShare, ...] = ()
 
     @property
@@ -118,15 +123,27 @@ class Guarantee:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Guarantee:
-        asked = (AnsweredQuestion(**(q | {"share": Fraction(q["share"])})) for q in data["asked"])
+        """Read a claim. An amount below 0 is refused: added to others, it would hide what they cost."""
+        if type(data["assumptions"]) is not list:
+            raise ValueError("assumptions are a list of texts")
         return cls(
-            exact(data["epsilon"]),
+            _spent(data["epsilon"]),
             _delta(data),
-            data["neighbors"],
-            tuple(data["assumptions"]),
-            tuple(asked),
+            _text(data["neighbors"]),
+            tuple(_text(a) for a in data["assumptions"]),
+            tuple(AnsweredQuestion.from_json(q) for q in data["asked"]),
             tuple(PartyShare.from_json(p) for p in data.get("parties", ())),
         )
+
+    def __repr__(self) -> str:
+        claim = _amounts(self.epsilon, self.delta) if self.holds else "none"
+        return (
+            f"<Guarantee: {claim}; {self.neighbors}; assumptions: {len(self.assumptions)}, "
+            f"questions: {len(self.asked)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return guarantee_html(self)
 
     def __str__(self) -> str:
         if not self.holds:
@@ -148,6 +165,28 @@ def _amounts(epsilon: Amount, delta: Fraction) -> str:
 
 
 def _delta(data: dict[str, Any]) -> Fraction:
-    delta = exact(data["delta"])
-    assert isinstance(delta, Fraction)
-    return delta
+    return _finite(data["delta"])
+
+
+def _finite(value: Any) -> Fraction:
+    amount = _spent(value)
+    if not isinstance(amount, Fraction):
+        raise ValueError("only epsilon can be infinite")
+    return amount
+
+
+def _spent(value: Any) -> Amount:
+    amount = exact(value)
+    if amount < 0:
+        raise ValueError("an amount is below 0")
+    return amount
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text is none")
+    return value
+
+
+def _is_scale(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf

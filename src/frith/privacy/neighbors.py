@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from frith.privacy.guarantee import RECORD, person_neighbors
+RECORD = "one record added or removed"
+
+
+def person_neighbors(records: int) -> str:
+    """The neighbors of a table in which a person has at most `records` records."""
+    return f"all records of one person added or removed (at most {records} of them are counted)"
+
 
 _PERSON = re.compile(re.escape(person_neighbors(0)).replace("0", "([0-9]+)"))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import Protocol
 
 from frith.privacy.exact import Amount, readable
-from frith.privacy.guarantee import RECORD, Guarantee
+from frith.privacy.neighbors import RECORD
 
 
 def amounts(epsilon: Amount, delta: Amount) -> str:
@@ -13,7 +15,22 @@ def amounts(epsilon: Amount, delta: Amount) -> str:
     return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
 
 
-def promise(guarantee: Guarantee) -> str:
+class Claim(Protocol):
+    """What a guarantee says, as far as it is put in words here."""
+
+    @property
+    def epsilon(self) -> Amount: ...
+    @property
+    def delta(self) -> Fraction: ...
+    @property
+    def neighbors(self) -> str: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+    @property
+    def holds(self) -> bool: ...
+
+
+def promise(guarantee: Claim) -> str:
     """What the guarantee means for one protected unit."""
     if not guarantee.holds:
         return "No guarantee: this forest holds exact counts of the records it was trained on."

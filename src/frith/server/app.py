@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,10 +22,23 @@ from frith.client.kinds import ProblemCode
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
 from frith.privacy.exact import show
-from frith.server.api import forests, jobs, ledger, members, parties, quotes, tables
+from frith.server.api import (
+    forests,
+    jobs,
+    ledger,
+    log,
+    members,
+    paid_domains,
+    parties,
+    proposals,
+    quotes,
+    tables,
+)
 from frith.server.api.metrics import Requests
 from frith.server.api.metrics import router as metrics
-from frith.server.auth.caller import PROBLEMS
+from frith.server.auth.access import route_of
+from frith.server.auth.acting import write_refusal
+from frith.server.auth.caller import PROBLEMS, actor_of, address_of
 from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
 from frith.server.auth.middleware import AuthMiddleware
 from frith.server.context import Context
@@ -34,7 +48,7 @@ from frith.server.settings import Settings
 from frith.server.web import add_pages
 from frith.server.web.errors import is_page, problem_page
 
-log = structlog.get_logger("frith.server")
+logger = structlog.get_logger("frith.server")
 SECURITY = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -53,6 +67,8 @@ _NOT_READY: dict[int | str, dict[str, Any]] = {
 }
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _DATABASE_WAIT = 5  # seconds
+_WRITTEN = (ProblemCode.FORBIDDEN, ProblemCode.NOT_FOUND, ProblemCode.CONFLICT)
+"""Refusals that are written down also where somebody only wanted to look."""
 _CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
 
 
@@ -71,7 +87,18 @@ def make_app(context: Context) -> FastAPI:
     app.state.readiness = Readiness()
     app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
-    for part in (quotes, tables, forests, jobs, parties, members, ledger):
+    for part in (
+        quotes,
+        tables,
+        paid_domains,
+        forests,
+        jobs,
+        parties,
+        members,
+        proposals,
+        ledger,
+        log,
+    ):
         api.include_router(part.router, prefix="/v1")
     api.include_router(metrics)
     app.include_router(api)
@@ -83,7 +110,12 @@ def make_app(context: Context) -> FastAPI:
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
     app.add_middleware(AuthMiddleware, context=context, prepare=quotes.prepare)
-    app.add_middleware(ErrorMiddleware, requests=app.state.requests, settings=context.settings)
+    app.add_middleware(
+        ErrorMiddleware,
+        context=context,
+        requests=app.state.requests,
+        settings=context.settings,
+    )
     return app
 
 
@@ -104,8 +136,8 @@ def ready(request: Request, response: Response) -> ReadyResponse:
 class ErrorMiddleware:
     """Turns errors of any layer into responses; adds security headers, a log line and metrics."""
 
-    def __init__(self, app: ASGIApp, requests: Requests, settings: Settings):
-        self._app, self._requests = app, requests
+    def __init__(self, app: ASGIApp, context: Context, requests: Requests, settings: Settings):
+        self._app, self._context, self._requests = app, context, requests
         self._headers = SECURITY | (HSTS if settings.cookies_need_tls else {})
         self._patience = settings.body_seconds or None
 
@@ -114,6 +146,7 @@ class ErrorMiddleware:
             await self._app(scope, receive, send)
             return
         began, status = time.monotonic(), 0
+        scope.setdefault("state", {})["request"] = self._context.new_secret(8)
 
         async def respond(message: Message) -> None:
             nonlocal status
@@ -132,37 +165,52 @@ class ErrorMiddleware:
         except Exception as error:  # noqa: BLE001 - what it says may be private: its name is logged
             if status:
                 raise RuntimeError("a response broke off") from None
-            await _error_response(scope, error)(scope, receive, respond)
+            response = await run_in_threadpool(_error_response, self._context, scope, error)
+            await response(scope, receive, respond)
         finally:
             self._record(scope, status, time.monotonic() - began)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
-        route, method = _route_of(scope), scope["method"]
+        route, method = route_of(scope), scope["method"]
         method = (
             method if method in _METHODS else "other"
         )  # callers could make up any number of them
         member = getattr(scope.get("state", {}).get("member"), "name", None)
         self._requests.add(method, route, status, seconds)
-        log.info("request", method=method, route=route, status=status, member=member)
+        where = {"address": address_of(scope), "request": scope["state"]["request"]}
+        found = scope["state"].get("match")
+        target = ""
+        if found is not None and status < 400:  # else it may be made up
+            target = "/".join(found.names.values())
+        logger.info(
+            "request",
+            method=method,
+            route=route,
+            status=status,
+            member=member,
+            target=target,
+            **where,
+        )
 
 
-def _route_of(scope: Scope) -> str:
-    """The route's path with parameter names, after the prefix that it is included under."""
-    route = getattr(scope.get("route"), "path", None)
-    if route is None:
-        return "none"
-    parts = scope["path"].split("/")
-    return "/".join(parts[: len(parts) - route.count("/")]) + route
-
-
-def _error_response(scope: Scope, error: Exception) -> Response:
+def _error_response(context: Context, scope: Scope, error: Exception) -> Response:
     """The response for anything that a layer raised."""
     if isinstance(error, Problem | StoreError):
-        return problem_response(scope, error)
-    log.error("unforeseen", error=type(error).__name__)
+        return _refuse(context, scope, error)
+    logger.error("unforeseen", error=type(error).__name__)
     if is_page(scope):
         return problem_page(scope, "something went wrong here", 500)
     return JSONResponse({"code": ProblemCode.FAILED, "message": "something went wrong here"}, 500)
+
+
+def _refuse(context: Context, scope: Scope, error: Exception) -> Response:
+    """The response for a refusal, after it was written down."""
+    if isinstance(error, Problem) and error.code in _WRITTEN and "member" in scope["state"]:
+        found = scope["state"].get("match")
+        action = found.route if found is not None else "none"
+        target = "/".join(found.names.values()) if found is not None else ""
+        write_refusal(context, actor_of(scope), action, target, error)
+    return problem_response(scope, error)
 
 
 def problem_response(scope: Scope, problem: Exception) -> Response:
@@ -198,8 +246,8 @@ def problem_response(scope: Scope, problem: Exception) -> Response:
 
 
 def _handle_problems(app: FastAPI) -> None:
-    async def known(request: Request, error: Any) -> Response:
-        return problem_response(request.scope, error)
+    def known(request: Request, error: Any) -> Response:
+        return _refuse(request.app.state.context, request.scope, error)
 
     async def unreadable(request: Request, error: Any) -> Response:
         problem = invalid(first_problem(error.errors()))

@@ -7,19 +7,23 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from frith.client.documents import NAME
 from frith.ledger import Book
+from frith.ledger.anchored import Anchors, open_anchors
 from frith.ledger.book import Clock, utc_now
 from frith.ledger.database import Database
 from frith.server.problems import invalid
 from frith.server.settings import Settings
 from frith.server.watch import Watch
 
+SERVER = "(server)"
+"""The actor of what workers and the server do by themselves; a member's name is never taken for it."""
 _NAME = re.compile(NAME.replace("$", r"\Z"))
 
 
@@ -33,11 +37,21 @@ class Context:
     new_secret: Callable[[int], str] = secrets.token_hex
     steady: Callable[[], float] = time.monotonic
     """Seconds that nobody can set, to hold the clock against."""
+    memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What this process remembers between requests, by who remembers it."""
 
     @functools.cached_property
     def watch(self) -> Watch:
         """What this process knows of the ledger's chain."""
-        return Watch(self.database, self.clock, self.patience, self.steady)
+        return Watch(self.database, self.clock, self.patience, self.steady, self.anchors)
+
+    @functools.cached_property
+    def anchors(self) -> Anchors | None:
+        """The ledger's witness; None where the operator has named none."""
+        named = self.settings
+        return open_anchors(
+            named.anchor_witness, named.anchor_key, named.anchor_trusted, self.clock
+        )
 
     @property
     def patience(self) -> timedelta:
@@ -49,7 +63,9 @@ class Context:
         return stamp(self.clock() + timedelta(**later))
 
     def book(self, session: Session) -> Book:
-        return Book(session.connection(), self.clock, self.new_secret)
+        """The book, whose entries name who acts in this transaction, or the server itself."""
+        actor = session.info.get("actor", SERVER)
+        return Book(session.connection(), self.clock, self.new_secret, actor)
 
 
 def open_context(settings: Settings, *, make: bool = True) -> Context:

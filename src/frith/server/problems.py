@@ -33,6 +33,7 @@ FAILED = "the job failed on the curator's side, and its charge is kept; ask the 
 """The only message about a job that could not be finished, whatever the reason."""
 FAILED_FREE = "the job failed on the curator's side, and nothing was charged; ask the curator"
 """The same for a job that had not been charged."""
+REJECTED = "the request was not approved, and nothing was charged; ask the curator why"
 STOPPED = "the job was stopped, and its charge is kept"
 STOPPED_FREE = "the job was stopped; it cost nothing"
 
@@ -67,7 +68,7 @@ def conflict(message: str) -> Problem:
 
 def unauthorized() -> Problem:
     """The same refusal for a missing, wrong, revoked or expired token."""
-    return Problem(ProblemCode.UNAUTHORIZED, "sign in with a valid token; ask a curator for one")
+    return Problem(ProblemCode.UNAUTHORIZED, "sign in with a valid token; ask an operator for one")
 
 
 def no_table() -> Problem:
@@ -77,7 +78,3 @@ def no_table() -> Problem:
 
 def not_found(what: str) -> Problem:
     return Problem(ProblemCode.NOT_FOUND, f"there is no such {what} of yours")
-
-
-def curators_only() -> Problem:
-    return Problem(ProblemCode.FORBIDDEN, "only a curator may do this")

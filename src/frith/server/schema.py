@@ -19,23 +19,56 @@ class Base(DeclarativeBase):
 
 
 class Member(Base):
-    """A curator or an analyst; `subject` is their `sub` at the OIDC issuer.
+    """Somebody with a role; `subject` is their `sub` at the OIDC issuer.
 
     `disabled` is since when they cannot sign in; None for those who can. `stored` is about how many
     bytes their jobs store, by estimates from public sizes: a refusal must not tell how jobs ended.
+    A service account has an `owner`, who answers for it, and ends when it `expires`.
+
+    `earlier_role` is the column that a frith from before there were operators reads: curators there
+    may do everything. The next version drops it.
     """
 
     __tablename__ = "member"
     name: Mapped[str] = mapped_column(primary_key=True)
-    role: Mapped[str]
+    earlier_role: Mapped[str] = mapped_column("role")
+    assigned_role: Mapped[str | None]
     subject: Mapped[str | None] = mapped_column(unique=True)
     created: Mapped[str]
     disabled: Mapped[str | None]
     stored: Mapped[int] = mapped_column(BigInteger, default=0)
+    owner: Mapped[str | None]
+    expires: Mapped[str | None]
 
     @property
-    def is_curator(self) -> bool:
-        return self.role == Role.CURATOR
+    def role(self) -> str:
+        """What they may do; whom an earlier frith added has what it gave them."""
+        if self.assigned_role is not None:
+            return self.assigned_role
+        return Role.OPERATOR if self.earlier_role == Role.CURATOR else Role.ANALYST
+
+    @role.setter
+    def role(self, role: str) -> None:
+        self.assigned_role = role
+        self.earlier_role = Role.CURATOR if role == Role.OPERATOR else Role.ANALYST
+
+    @property
+    def is_operator(self) -> bool:
+        return self.role == Role.OPERATOR
+
+    @property
+    def is_auditor(self) -> bool:
+        return self.role == Role.AUDITOR
+
+    @property
+    def may_curate(self) -> bool:
+        """Whether they may be a table's curator, and register tables."""
+        return self.role in (Role.OPERATOR, Role.CURATOR)
+
+    @property
+    def sees_everything(self) -> bool:
+        """Whether they may read what was spent and done on every table."""
+        return self.role in (Role.OPERATOR, Role.AUDITOR)
 
 
 class Token(Base):
@@ -53,6 +86,10 @@ class Token(Base):
     """The token that made it, or a session of the OIDC issuer; it ends with that token."""
     minter: Mapped[str | None]
     """The member who made it; None for the operator's command line."""
+    scopes: Mapped[str | None]
+    """Words with spaces between them; None for all that the member's role has."""
+    session: Mapped[str | None]
+    """The session at the OIDC issuer that it stands for; None for one that somebody holds."""
     __table_args__ = (Index("tokens_by_parent", "parent"),)
 
 
@@ -82,6 +119,48 @@ class RegisteredTable(Base):
     policy: Mapped[str]
     created: Mapped[str]
     types: Mapped[str | None]
+
+
+class TableCurator(Base):
+    """Who curates a table: its policy, its batches, its grants, and everybody's jobs on it."""
+
+    __tablename__ = "table_curator"
+    table: Mapped[str] = mapped_column(ForeignKey("registered_table.name"), primary_key=True)
+    member: Mapped[str] = mapped_column(ForeignKey("member.name"), primary_key=True)
+    created: Mapped[str]
+
+
+class Proposal(Base):
+    """What somebody has proposed, and somebody else approves or rejects.
+
+    It is about a raise of a table's budget, with the policy that is wanted as its `document`, or about
+    a `job` that the policy wants approved. `reason` is why, in the words of who proposed it.
+    """
+
+    __tablename__ = "proposal"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    table: Mapped[str] = mapped_column(ForeignKey("registered_table.name"))
+    member: Mapped[str] = mapped_column(ForeignKey("member.name"))
+    job: Mapped[str | None]
+    document: Mapped[str]
+    reason: Mapped[str]
+    created: Mapped[str]
+    state: Mapped[str]
+    decider: Mapped[str | None]
+    decided: Mapped[str | None]
+    __table_args__ = (
+        Index("proposals_of_a_table", "table", "state"),
+        Index("proposals_by_job", "job"),
+    )
+
+
+class Bookmark(Base):
+    """How far something has come: the last entry that was sent outside, the last finished upgrade."""
+
+    __tablename__ = "bookmark"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str]
 
 
 class Batch(Base):

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from frith.client.documents import NAME
+from frith.client.kinds import Role
 from frith.engines import Timeouts
 from frith.errors import FormatError, SourceError
 from frith.server.connections import Connection
@@ -45,6 +46,8 @@ class Settings(BaseModel):
 
     database: str = Field(default="frith-server.db", repr=False)
     """The path of a SQLite file, or the URL of a PostgreSQL database."""
+    database_file: str = ""
+    """A file that holds the line `database`, for a URL with a password; it goes before `database`."""
     host: str = "127.0.0.1"
     port: Count = 8080
     workers: Count = 1
@@ -97,14 +100,43 @@ class Settings(BaseModel):
     """The whole ledger is verified at the start and then every so many hours; 0: at the start only."""
     clock_days: Count = 7
     """A budget that renews sells nothing while the clock is further than this from the ledger's time."""
+    anchor_witness: str = ""
+    """Where heads of the ledger are written to: a file, or the URL of `frith witness`."""
+    anchor_key: str = ""
+    """The file of the key that signs them; see `frith anchor key`."""
+    anchor_trusted: str = ""
+    """Further public keys whose anchors are believed, earlier ones of this server among them."""
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
     least_colluders: Count = 1
     """How many parties of a secure sum this server assumes may pool what they know, at least."""
+    audit_file: str = ""
+    """A file that gets a copy of every line of the audit log."""
+    audit_webhook: str = Field(default="", repr=False)
+    """A URL that gets a copy of every line of the audit log, by POST."""
+    audit_lag_seconds: Seconds = 60
+    """Nothing is changed once a copy of the audit log has been behind for this long."""
+    alert_percent: Count = 80
+    """Curators and the webhook are told when so much of a table's budget is spent or reserved; 0: never."""
+    alert_webhook: str = Field(default="", repr=False)
+    """A URL that gets a JSON object by POST when a table's budget is nearly used up."""
     oidc_issuer: str = ""
     oidc_audience: str = ""
     oidc_jwks: str = ""
     """The URL of the issuer's keys; if empty, its discovery document names it."""
+    public_url: str = ""
+    """Where browsers find this server, https://frith.example.org: the issuer sends them back there."""
+    oidc_client: str = ""
+    """The client id at the issuer; with it, people sign in to the pages by the issuer."""
+    oidc_secret: str = Field(default="", repr=False)
+    """The client's secret; none for a public client, which PKCE protects."""
+    oidc_scopes: str = "openid profile"
+    oidc_groups: str = "groups"
+    """The claim that lists somebody's groups."""
+    oidc_roles: Annotated[dict[str, Role], BeforeValidator(_from_json)] = {}
+    """Roles by group. With it, the issuer decides who is a member and what they may do."""
+    oidc_session_minutes: Annotated[int, Field(ge=1), BeforeValidator(_not_bool)] = 30
+    """How long a browser that the issuer signed in goes on before the issuer is asked again."""
     tokens_from_oidc: Count = 0
     """Days that a token made in a session of the issuer may be valid; 0 if none may be made."""
 
@@ -129,8 +161,11 @@ def load_settings(
     names = Settings.model_fields
     named = {n: environment[PREFIX + n.upper()] for n in names if PREFIX + n.upper() in environment}
     chosen = {name: value for name, value in given.items() if value is not None}
+    merged = (_from_file(path) if path is not None else {}) | named
+    if merged.get("database_file") and "database" not in chosen:
+        merged["database"] = _secret(merged["database_file"])
     try:
-        return Settings(**(_from_file(path) if path is not None else {}) | named | chosen)
+        return Settings(**merged | chosen)
     except ValidationError as error:
         wrong = error.errors()[0]
         name = str(wrong["loc"][0])
@@ -140,6 +175,15 @@ def load_settings(
             place = ".".join(map(str, wrong["loc"]))
             problem = f"the setting {place!r} cannot be read: {wrong['msg']}"
         raise FormatError(problem) from None
+
+
+def _secret(path: Any) -> str:
+    try:
+        return Path(str(path)).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise SourceError(
+            f"the file {path} of the setting 'database_file' cannot be read"
+        ) from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:

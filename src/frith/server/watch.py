@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,9 +19,11 @@ import structlog
 
 from frith.client.kinds import ProblemCode
 from frith.ledger import Book, Fault, Verification
+from frith.ledger.anchored import Anchors
 from frith.ledger.book import Clock
 from frith.ledger.database import Database
 from frith.ledger.walk import Walk
+from frith.ledger.witness import WitnessError
 from frith.server.problems import Problem
 
 log = structlog.get_logger("frith.ledger")
@@ -61,7 +63,9 @@ class Watch:
         clock: Clock,
         patience: timedelta,
         steady: Callable[[], float],
+        anchors: Anchors | None = None,
     ):
+        self._anchors = anchors
         self._database, self._clock, self._patience = database, clock, patience
         self._steady, self._began = steady, (clock(), steady())
         self._walk, self._faults = Walk(patience), frozenset[Fault]()
@@ -70,6 +74,8 @@ class Watch:
         self.last: Verification | None = None
         """The last whole verification; `at` is when it was."""
         self.at: datetime | None = None
+        self.sees_witness = True
+        """Whether the witness could be read and written to, the last time; True without one."""
 
     @property
     def state(self) -> ChainState:
@@ -86,6 +92,53 @@ class Watch:
             if self._walk.accepted > self._accepted:  # the operator has looked at the clock
                 self._accepted, self._began = self._walk.accepted, (self._clock(), self._steady())
             return self._walk
+
+    def compare(self, *, whole: bool = False) -> list[Fault]:
+        """Hold the chain against its witness; what it lacks blocks every sale."""
+        if self._anchors is None:
+            return []
+        with self._seeing():
+            found = [Fault(text) for text in self._anchors.doubts(self._database, whole=whole)]
+        self._find(found)
+        return found
+
+    def begin(self) -> None:
+        """Anchor a chain that has no entry yet, at a witness that has no line yet."""
+        if self._anchors is not None and not self.follow().entries:
+            with self._seeing():
+                is_new = self._anchors.is_empty()
+            if is_new:
+                self.anchor()
+
+    def has_ended(self, job: str) -> bool:
+        """Whether a job that looks unfinished has stored an answer once, by the witness."""
+        if self._anchors is None:
+            return False
+        with self._seeing():
+            return self._anchors.has_ended(job)
+
+    def anchor(self, *, ended: str = "") -> None:
+        """Write the head of the chain to the witness; all entries up to it were checked.
+
+        `ended` is a job whose answer is about to be stored.
+        """
+        if self._anchors is None:
+            return
+        walk = self.follow()
+        if walk.is_broken or any(fault.table is None for fault in self._faults):
+            raise Problem(ProblemCode.UNAVAILABLE, UNSOUND)
+        with self._seeing():
+            self._anchors.write(walk.entries, walk.hash, ended=ended)
+
+    @contextmanager
+    def _seeing(self) -> Iterator[None]:
+        """Remember whether the witness answers."""
+        try:
+            yield
+        except WitnessError:
+            self.sees_witness = False
+            raise
+        self.sees_witness = True
 
     def known(self) -> Known:
         """What is known by now, for a process that goes on from it."""
@@ -143,7 +196,7 @@ class Watch:
         passed = timedelta(seconds=self._steady() - steady)
         return walk.agrees(now) and abs(now - began - passed) <= self._patience
 
-    def _find(self, faults: Iterator[Fault] | tuple[Fault, ...]) -> None:
+    def _find(self, faults: Iterable[Fault]) -> None:
         new = [fault for fault in faults if fault not in self._faults]
         for fault in new:
             log.error("the ledger does not check", problem=fault.text, table=fault.table)

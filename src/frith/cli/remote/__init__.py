@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from frith.cli.remote import ask, curate, look
+from frith.cli.remote import ask, curate, look, paid
 from frith.cli.remote.desk import Server
 
 app = typer.Typer(
@@ -50,5 +50,6 @@ for name, command in ask.COMMANDS.items():
     app.command(name, rich_help_panel=_ASK)(command)
 for name, command in curate.COMMANDS.items():
     app.command(name, rich_help_panel=_CURATE)(command)
+app.command("register-paid", rich_help_panel=_CURATE)(paid.register_paid)
 app.add_typer(curate.members, name="member", rich_help_panel=_CURATE)
 app.add_typer(curate.tokens, name="token", rich_help_panel=_CURATE)

@@ -10,7 +10,7 @@ import typer
 
 from frith.cli.console import print_json, say
 from frith.cli.files import check_output
-from frith.cli.options import AsJson, Delta, Epsilon
+from frith.cli.options import AsJson, By, Delta, Epsilon, Metrics, Positive
 from frith.cli.remote.desk import (
     ForestId,
     JobId,
@@ -158,11 +158,21 @@ def score(
     id: ForestId,
     epsilon: Epsilon,
     delta: Delta = "0",
+    metrics: Metrics = None,
+    by: By = None,
+    positive: Positive = None,
     no_wait: NoWait = False,
     json: AsJson = False,
 ) -> None:
-    """A noisy confusion matrix of a forest on its table. Charged."""
-    job = connect(ctx).score(id, epsilon, delta, wait=False)
+    """A noisy confusion matrix of a forest on its table, or scores of its probabilities. Charged."""
+    database = connect(ctx)
+    job: Any
+    if metrics or by or positive is not None:
+        job = database.score_label(
+            id, epsilon, delta, metrics=metrics, by=by or (), positive=positive, wait=False
+        )
+    else:
+        job = database.score(id, epsilon, delta, wait=False)
     if no_wait:
         say_job(job, json)
         return

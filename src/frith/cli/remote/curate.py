@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from frith.cli.console import print_json, print_rows, say, say_note
 from frith.cli.ledger import say_verified
 from frith.cli.options import AsJson, Delta, DomainFile, Epsilon
-from frith.cli.people import Who
+from frith.cli.people import (
+    Ends,
+    HasRole,
+    Lasts,
+    Note,
+    Owner,
+    Scopes,
+    Subject,
+    TokenId,
+    Who,
+    print_members,
+    print_tokens,
+)
 from frith.cli.remote.desk import TableName, connect
 from frith.cli.train import Learner
 from frith.client.kinds import Role
@@ -177,22 +189,21 @@ def verify(ctx: typer.Context) -> None:
 def add_member(
     ctx: typer.Context,
     name: Who,
-    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.ANALYST,
-    subject: Annotated[
-        str | None, typer.Option(help="Their `sub` at the OIDC issuer.", metavar="SUB")
-    ] = None,
+    role: HasRole = Role.ANALYST,
+    subject: Subject = None,
+    owner: Owner = None,
+    days: Ends = None,
 ) -> None:
-    """Add a curator or an analyst."""
-    say(str(connect(ctx).add_member(name, role.value, subject=subject)))
+    """Add a member, or a service account that a member owns."""
+    added = connect(ctx).add_member(name, role.value, subject=subject, owner=owner, days=days)
+    say(str(added))
     say(f"next: frith remote token create {name}", "dim")
 
 
 @members.command("list")
 def list_members(ctx: typer.Context, json: AsJson = False) -> None:
     """List all members."""
-    columns = ("name", "role", "subject", "disabled")
-    rows = [tuple(getattr(m, c) or "" for c in columns) for m in connect(ctx).members()]
-    print_rows(columns, rows, json)
+    print_members(connect(ctx).members(), json)
 
 
 @members.command("disable")
@@ -212,11 +223,12 @@ def enable(ctx: typer.Context, name: Who) -> None:
 def create_token(
     ctx: typer.Context,
     name: Who,
-    note: Annotated[str, typer.Option(help="What it is for.")] = "",
-    days: Annotated[int | None, typer.Option(help="Days that it is valid for.", min=1)] = None,
+    note: Note = "",
+    days: Lasts = None,
+    scope: Scopes = None,
 ) -> None:
     """Make a token. It is printed once: only its hash is kept. Analysts may make their own."""
-    issued = connect(ctx).create_token(name, note, days)
+    issued = connect(ctx).create_token(name, note, days, scope or None)
     typer.echo(issued.token)
     say_note(f"valid until {issued.expires[:10]}; it cannot be shown again.")
 
@@ -224,16 +236,13 @@ def create_token(
 @tokens.command("list")
 def list_tokens(ctx: typer.Context, name: Who, json: AsJson = False) -> None:
     """List a member's tokens, without their secrets."""
-    columns = ("id", "member", "note", "created", "expires", "revoked", "minter", "parent")
-    found = connect(ctx).tokens(name)
-    rows: list[Any] = [tuple(getattr(t, column) or "" for column in columns) for t in found]
-    print_rows(columns, rows, json)
+    print_tokens(connect(ctx).tokens(name), json)
 
 
 @tokens.command("revoke")
 def revoke_token(
     ctx: typer.Context,
-    token: Annotated[str, typer.Argument(metavar="ID", help="The id of a token.")],
+    token: TokenId,
 ) -> None:
     """Revoke a token, what was made with it, and their browser sessions at once."""
     connect(ctx).revoke_token(token)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from frith._markup import Html, join, table, tag
 from frith.forest.effect_pictures import legend, panels_of
 from frith.forest.forest import Forest
 from frith.forest.kinds import ValueKind
-from frith.forest.markup import Html, join, table, tag
 from frith.forest.report.facts import (
     NOT_THE_SAME,
     domain_rows,

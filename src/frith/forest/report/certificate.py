@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from frith._markup import Html, page, tag
 from frith.forest.forest import Forest
-from frith.forest.markup import Html, page, tag
 from frith.forest.report.facts import facts_of, spent_rows, title_of, unit_of
 from frith.privacy.promise import amounts, promise
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from frith._markup import Html, join, tag
 from frith.forest.importance import importance_words
-from frith.forest.markup import Html, join, tag
 from frith.forest.report.trial import Bin
 from frith.privacy.guarantee import AnsweredQuestion
 

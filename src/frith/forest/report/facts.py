@@ -12,7 +12,7 @@ from frith.forest.kinds import ValueKind
 from frith.forest.nodes import printable
 from frith.forest.voting import VotingTrees
 from frith.privacy.exact import show
-from frith.privacy.guarantee import RECORD
+from frith.privacy.neighbors import RECORD
 from frith.privacy.promise import amounts
 
 Rows = list[tuple[str, str]]

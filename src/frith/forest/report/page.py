@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from frith._markup import Html, join, page, table, tag
 from frith.forest.forest import Forest
 from frith.forest.kinds import ValueKind
-from frith.forest.markup import Html, join, page, table, tag
 from frith.forest.nodes import printable
 from frith.forest.report.about import (
     domain_section,
@@ -26,6 +26,7 @@ from frith.privacy.promise import amounts, promise
 _RULES, _TREES, _ATTRIBUTES = 25, 3, 30
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _CLEAR = 2.0  # standard errors of noise from which a leaf's support is clear
+_STILL = "× 1"  # the odds, moved by less than a rule can say
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2a22; --dim: #64706a; --paper: #fffefa; --card: #f4f3ee;
@@ -46,7 +47,8 @@ td, th { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
 .chart text.dim { fill: var(--dim); }
 .bars { display: grid; gap: .25rem; }
 .row { display: grid; grid-template-columns: minmax(0, 16rem) 1fr 7rem; gap: 0 .9rem; align-items: center; }
-.name { overflow-wrap: anywhere; font-size: .9rem; } .row .number { text-align: left; font-size: .9rem; }
+.name { overflow-wrap: anywhere; font-size: .9rem; } .row .number { text-align: left; font-size: .9rem;
+  line-height: 1.25; white-space: normal; }
 .bar { width: 100%; height: 1.1rem; }
 .spent { fill: var(--green); } .empty { fill: var(--line); } .point { fill: var(--green); }
 .error { stroke: var(--amber); stroke-width: 2; } .diagonal { stroke: var(--dim); stroke-dasharray: 4 4; }
@@ -181,6 +183,8 @@ def _rules(forest: Forest) -> Html:
 
 def _list(forest: Forest, title: str, rules: RuleList) -> list[Html]:
     rows = [(rule.text, printable(str(rule.label)), *rule.cells) for rule in rules[:_RULES]]
+    if forest.kind is ValueKind.SCORES:
+        rows = [row for row in rows if row[2] != _STILL] or rows[:1]
     head = ("if", f"then {forest.domain.label.name}", *rules.headings)
     words = f"The clearest first. {rules.note}"
     return [

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.domain import spelling
-from frith.domain.encoding import columns_of, encode_label
+from frith.domain.columns import columns_of
+from frith.domain.encoding import encode_label
 from frith.forest.forest import Forest
 
 _BINS = 10

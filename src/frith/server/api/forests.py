@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from frith.client import documents as d
 from frith.client.kinds import JobKind
+from frith.curator.scoring import ScoreRequest
 from frith.server.api.jobs import Limit
 from frith.server.api.tables import Key
 from frith.server.auth.caller import HEAVY, Before, Called, Caller
@@ -108,9 +109,16 @@ def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
 
 
 @router.post("/forests/{forest}/scores", status_code=202)
-def score(forest: str, asked: d.BudgetRequest, caller: Called, key: Key = None) -> d.JobResponse:
-    """Ask for a noisy confusion matrix of this forest on its table. Charged."""
-    return _ask(forest, asked, caller, forests.About(JobKind.SCORE), key)
+def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -> d.JobResponse:
+    """Ask for a noisy confusion matrix of this forest on its table, or for scores of its probabilities.
+
+    Naming metrics, attributes or a label asks for the latter: AUC, log loss, Brier score, calibration and
+    rates in groups, with 95% intervals. Charged.
+    """
+    scoring = None
+    if asked.metrics is not None or asked.by or asked.positive is not None:
+        scoring = ScoreRequest(asked.metrics, tuple(asked.by), asked.positive)
+    return _ask(forest, asked, caller, forests.About(JobKind.SCORE, scoring=scoring), key)
 
 
 @router.post("/forests/{forest}/updates", status_code=202)
@@ -131,8 +139,8 @@ def _ask(
     forest: str, asked: d.BudgetRequest, caller: Caller, about: forests.About, key: str | None
 ) -> d.JobResponse:
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
-    with caller.write() as session:
-        job = forests.ask(context, session, forest, caller.member, budget, about, key)
+    with caller.act("ask", forest) as session:
+        job = forests.ask(context, session, forest, caller.member, budget, about, key, asked.reason)
         return history.describe(context, session, job)
 
 

@@ -24,7 +24,7 @@ def list_jobs(
     before: Before = None,
     limit: Limit = history.PAGE,
 ) -> list[d.JobResponse]:
-    """Your jobs, the newest first, one page at a time; curators see everybody's."""
+    """Your jobs, the newest first, one page at a time; curators see everybody's on their tables."""
     where = [] if table is None else [Job.table == table]
     with caller.read() as session:
         found = history.list_jobs(
@@ -47,7 +47,7 @@ def cancel(job: str, caller: Called) -> d.JobResponse:
 
     On a server with a delivery schedule only curators can stop a running job.
     """
-    with caller.write() as session:
+    with caller.act("cancel", job, lock=False) as session:
         found = history.find_job(session, job, caller.member)
         lifecycle.cancel(caller.context, session, found, caller.member)
         return history.describe(caller.context, session, found)

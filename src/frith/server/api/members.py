@@ -5,9 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from frith.client import documents as d
+from frith.client.kinds import Role
 from frith.server.auth import members
+from frith.server.auth.access import only
+from frith.server.auth.acting import tell
 from frith.server.auth.caller import Called, Caller
-from frith.server.problems import curators_only
 
 router = APIRouter(tags=["members"])
 
@@ -20,38 +22,44 @@ def get_me(caller: Called) -> d.Member:
 
 @router.get("/members")
 def list_members(caller: Called) -> list[d.Member]:
-    """All members. For curators."""
-    caller.must_be_curator()
+    """All members. For operators, curators and auditors."""
     with caller.read() as session:
         return [d.Member.read(m) for m in members.list_members(session)]
 
 
 @router.post("/members", status_code=201)
 def add_member(asked: d.MemberRequest, caller: Called) -> d.Member:
-    """Add a curator or an analyst. For curators."""
-    caller.must_be_curator()
-    with caller.write() as session:
-        added = members.add_member(caller.context, session, asked.name, asked.role, asked.subject)
+    """Add a member, or a service account with an owner. For operators."""
+    with caller.act("add member", asked.name) as session:
+        added = members.add_member(
+            caller.context, session, asked.name, asked.role, asked.subject,
+            owner=asked.owner, days=asked.days,
+        )  # fmt: skip
         return d.Member.read(added)
 
 
 @router.put("/members/{member}")
-def set_disabled(member: str, asked: d.MemberChangeRequest, caller: Called) -> d.Member:
-    """Disable a member, or enable them again. For curators.
+def change_member(member: str, asked: d.MemberChangeRequest, caller: Called) -> d.Member:
+    """Disable a member or enable them again, give them another role or owner. For operators.
 
-    All their tokens end at once, and so does everything that was made with them.
+    The tokens of who is disabled end at once, and so does everything that was made with them.
     """
-    caller.must_be_curator()
-    with caller.write() as session:
-        changed = members.set_disabled(
-            caller.context, session, member, asked.disabled, caller.member
-        )
+    with caller.act("change member", member) as session:
+        changed = members.get_member(session, member)
+        before = members.facts_of(changed)
+        if asked.role is not None:
+            members.change_role(session, member, asked.role, caller.member)
+        if asked.owner is not None:
+            members.change_owner(session, member, asked.owner)
+        if asked.disabled is not None:
+            members.set_disabled(caller.context, session, member, asked.disabled, caller.member)
+        tell(session, before=before, after=members.facts_of(changed))
         return d.Member.read(changed)
 
 
 @router.get("/members/{member}/tokens")
 def list_tokens(member: str, caller: Called) -> list[d.Token]:
-    """A member's tokens, without their secrets: your own, or anybody's for curators."""
+    """A member's tokens, without their secrets: your own, or anybody's for operators."""
     _must_be(member, caller)
     with caller.read() as session:
         members.get_member(session, member)
@@ -60,24 +68,26 @@ def list_tokens(member: str, caller: Called) -> list[d.Token]:
 
 @router.post("/members/{member}/tokens", status_code=201)
 def issue_token(member: str, asked: d.TokenRequest, caller: Called) -> d.IssuedToken:
-    """Make a token, which is shown once: for yourself, or as a curator for somebody who has none.
+    """Make a token, which is shown once: for yourself or a service account of yours.
 
-    It ends with the token that it was made with, at the latest.
+    An operator makes one for somebody who has none. It ends with the token that it was made with, at
+    the latest, and has no scope that that token lacks.
     """
-    with caller.write() as session:
+    with caller.act("create token", member) as session:
         issued = members.issue_token(
-            caller.context, session, member, asked.note, asked.days, caller.credential
+            caller.context, session, member, asked.note, asked.days, caller.credential, asked.scopes
         )
         return d.IssuedToken(**d.Token.read(issued.token).to_json(), token=issued.text)
 
 
 @router.delete("/tokens/{token}", status_code=204)
 def revoke_token(token: str, caller: Called) -> None:
-    """Revoke a token and all that was made with it: your own, or anybody's as a curator."""
-    with caller.write() as session:
+    """Revoke a token and all that was made with it: your own, or anybody's as an operator."""
+    with caller.act("revoke token", token) as session:
         members.revoke_token(caller.context, session, token, caller.member)
 
 
 def _must_be(member: str, caller: Caller) -> None:
-    if member != caller.member.name and not caller.member.is_curator:
-        raise curators_only()
+    if member == caller.member.name or caller.member.sees_everything:
+        return
+    raise only(Role.OPERATOR, Role.AUDITOR)

@@ -1,4 +1,4 @@
-"""Prometheus metrics. Only curators may read them, because durations depend on the records."""
+"""Prometheus metrics, for a scope of their own: durations depend on the records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session
 
 from frith.server.auth.caller import Called, Caller
 from frith.server.budget.accounts import account_of
+from frith.server.budget.alerts import is_near
+from frith.server.budget.member_view import View
 from frith.server.budget.tables import domain_of, policy_of
-from frith.server.budget.views import View
 from frith.server.schema import Job, RegisteredTable
 
 router = APIRouter(tags=["operations"])
@@ -39,8 +40,7 @@ class Requests:
 
 @router.get("/metrics", response_class=Response)
 def metrics(caller: Called) -> Response:
-    """Requests, jobs and budgets in Prometheus' text format. For curators."""
-    caller.must_be_curator()
+    """Requests, jobs and budgets in Prometheus' text format. For tokens with the scope metrics."""
     state = _state(caller)
     text = generate_latest(caller.requests.registry) + generate_latest(state)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -53,6 +53,10 @@ def _state(caller: Caller) -> CollectorRegistry:
     budget = Gauge(
         "frith_budget", "Budget of a table", ["table", "unit", "part"], registry=registry
     )
+    near = Gauge(
+        "frith_budget_near_its_end", "1 where a table's budget is nearly used up", ["table"],
+        registry=registry,
+    )  # fmt: skip
     with caller.read() as session:
         query = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
         for kind, state, count in session.execute(query):
@@ -62,6 +66,7 @@ def _state(caller: Caller) -> CollectorRegistry:
         for table in session.scalars(select(RegisteredTable)):
             place = account_of(caller.context, View(table, domain_of(table), policy_of(table)))
             for account in book.find(place.name).values():
+                near.labels(table.name).set(is_near(caller.context, account))
                 for part in ("total", "spent", "held"):
                     budget.labels(table.name, account.unit, part).set(getattr(account, part))
     return registry

@@ -36,11 +36,11 @@ def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> 
     request = counting.ask_to_count(  # before the transaction: a large question takes a while
         context.settings, asked.question, asked.domain, round, budget, domain
     )
-    with caller.write() as session:
+    with caller.act("ask", table) as session:
         view = tables.see(session, table, caller.member)
         view.policy.check("random-decision", budget)  # the learner that asks this question
         view.check_reach(domain.names)
-        job = queue.accept(context, session, view, caller.member, request, key)
+        job = queue.accept(context, session, view, caller.member, request, key, reason=asked.reason)
         counting.check_round(context, session, job)
         return history.describe(context, session, job)
 

@@ -13,7 +13,7 @@ from frith.server.api.tables import read_request
 from frith.server.auth.caller import Called
 from frith.server.budget import accounts, tables
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.views import View
+from frith.server.budget.member_view import View
 from frith.server.context import Context
 from frith.server.jobs import sizes
 from frith.server.problems import Problem

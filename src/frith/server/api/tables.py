@@ -11,12 +11,13 @@ from frith.client.kinds import JobKind
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
+from frith.server.auth import roles
 from frith.server.auth.caller import Called, Caller
 from frith.server.budget import accounts, tables
 from frith.server.budget.accounts import account_document
 from frith.server.budget.amounts import read_budget
+from frith.server.budget.member_view import View
 from frith.server.budget.policies import read_policy
-from frith.server.budget.views import View
 from frith.server.jobs import history, queue
 from frith.server.jobs.requests import JobRequest, ask_to_train, parameters_of, summary
 from frith.server.sources import shown
@@ -45,7 +46,6 @@ def list_learners(caller: Called) -> list[d.LearnerInfo]:
 @router.get("/connections")
 def list_connections(caller: Called) -> list[d.ConnectionInfo]:
     """Where tables can be registered from, as the operator declared it. For curators."""
-    caller.must_be_curator()
     found = caller.context.settings.connections
     return [d.ConnectionInfo(name=n, kind=c.kind, queries=c.queries) for n, c in found.items()]
 
@@ -60,9 +60,8 @@ def list_tables(caller: Called) -> list[d.TableInfo]:
 
 @router.post("/tables", status_code=201)
 def register_table(asked: d.TableRequest, caller: Called) -> d.TableInfo:
-    """Register a table with its reviewed domain and its policy. For curators."""
-    caller.must_be_curator()
-    tables.register_request(caller.context, asked)
+    """Register a table with its reviewed domain and its policy. For curators; it is theirs then."""
+    tables.register_request(caller.context, asked, caller.member.name, caller.act)
     return get_table(asked.name, caller)
 
 
@@ -75,34 +74,30 @@ def get_table(table: str, caller: Called) -> d.TableInfo:
 
 @router.put("/tables/{table}/policy")
 def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInfo:
-    """Replace the policy. For curators."""
-    caller.must_be_curator()
+    """Replace the policy. For its curators."""
     policy = read_policy(asked)
-    with caller.write() as session:
+    with caller.act("set policy", table) as session:
         tables.update_policy(caller.context, session, table, policy)
     return get_table(table, caller)
 
 
 @router.post("/tables/{table}/version")
 def raise_version(table: str, caller: Called) -> d.TableInfo:
-    """State that the records have changed: repeated requests are new ones. For curators."""
-    caller.must_be_curator()
-    tables.raise_version(caller.context, table)
+    """State that the records have changed: repeated requests are new ones. For its curators."""
+    tables.raise_version(caller.context, table, caller.act)
     return get_table(table, caller)
 
 
 @router.post("/tables/{table}/batches", status_code=201)
 def add_batch(table: str, asked: d.BatchRequest, caller: Called) -> d.TableInfo:
-    """Register further records, to update random decision forests with. For curators."""
-    caller.must_be_curator()
-    tables.add_batch_request(caller.context, table, asked)
+    """Register further records, to update random decision forests with. For its curators."""
+    tables.add_batch_request(caller.context, table, asked, caller.member.name, caller.act)
     return get_table(table, caller)
 
 
 @router.get("/tables/{table}/grants")
 def list_grants(table: str, caller: Called) -> list[d.Grant]:
-    """The grants of a table. For curators."""
-    caller.must_be_curator()
+    """The grants of a table. For its curators."""
     with caller.read() as session:
         tables.get_table(session, table)
         return [tables.grant_document(g) for g in tables.list_grants(session, table)]
@@ -110,10 +105,9 @@ def list_grants(table: str, caller: Called) -> list[d.Grant]:
 
 @router.put("/tables/{table}/grants/{member}")
 def grant(table: str, member: str, asked: d.GrantRequest, caller: Called) -> d.Grant:
-    """Let an analyst ask about a table, or about some of its attributes. For curators."""
-    caller.must_be_curator()
+    """Let an analyst ask about a table, or about some of its attributes. For its curators."""
     epsilon = None if asked.epsilon is None else show(read_budget(asked.epsilon).epsilon)
-    with caller.write() as session:
+    with caller.act("grant", f"{table}/{member}") as session:
         given = tables.grant(
             caller.context, session, table, member, columns=asked.columns, epsilon=epsilon
         )
@@ -122,27 +116,53 @@ def grant(table: str, member: str, asked: d.GrantRequest, caller: Called) -> d.G
 
 @router.delete("/tables/{table}/grants/{member}", status_code=204)
 def withdraw(table: str, member: str, caller: Called) -> None:
-    """Withdraw a grant. For curators."""
-    caller.must_be_curator()
-    with caller.write() as session:
+    """Withdraw a grant. For its curators."""
+    with caller.act("withdraw", f"{table}/{member}") as session:
         tables.withdraw(caller.context, session, table, member)
+
+
+@router.get("/tables/{table}/curators")
+def list_curators(table: str, caller: Called) -> list[str]:
+    """Who curates a table. For operators, curators and auditors."""
+    with caller.read() as session:
+        tables.get_table(session, table)
+        return roles.curators_of(session, table)
+
+
+@router.put("/tables/{table}/curators/{member}", status_code=204)
+def add_curator(table: str, member: str, caller: Called) -> None:
+    """Let a member curate a table. For operators."""
+    with caller.act("add curator", f"{table}/{member}") as session:
+        roles.add_curator(caller.context, session, table, member)
+
+
+@router.delete("/tables/{table}/curators/{member}", status_code=204)
+def remove_curator(table: str, member: str, caller: Called) -> None:
+    """Let a member curate a table no longer. For operators."""
+    with caller.act("remove curator", f"{table}/{member}") as session:
+        roles.remove_curator(session, table, member)
 
 
 @router.get("/tables/{table}/budget")
 def get_budget(table: str, caller: Called) -> d.BudgetResponse:
-    """What you have spent and have left on a table and its batches; curators see every account."""
+    """What you have spent and have left on a table and its batches.
+
+    Its curators, operators and auditors see every account.
+    """
     with caller.read() as session:
         view = tables.see(session, table, caller.member)
         whole, own = accounts.states(caller.context, session, view, caller.member.name)
+        sees_whole = tables.sees_whole(session, caller.member, table)
         own_only = d.BudgetResponse(
             table=table,
             own=account_document(own),
             renewal=view.policy.renewal,
             batches=[
-                _batch(session, view, caller, b) for b in tables.list_disjoint(session, table)
+                _batch(session, view, caller, b, sees_whole)
+                for b in tables.list_disjoint(session, table)
             ],
         )
-        if not caller.member.is_curator:
+        if not sees_whole:
             return own_only
         analysts = accounts.analyst_states(caller.context, session, view)
         everybody = [account_document(state) for state in analysts.values()]
@@ -165,10 +185,12 @@ def _ask_for_forest(
     kind: str, table: str, asked: d.ForestRequest, caller: Caller, key: str | None
 ) -> d.JobResponse:
     budget = read_budget(asked.epsilon, asked.delta)
-    with caller.write() as session:
+    with caller.act("ask", table) as session:
         view = tables.see(session, table, caller.member)
         request = read_request(kind, asked, budget, view)
-        job = queue.accept(caller.context, session, view, caller.member, request, key)
+        job = queue.accept(
+            caller.context, session, view, caller.member, request, key, reason=asked.reason
+        )
         return history.describe(caller.context, session, job)
 
 
@@ -181,6 +203,7 @@ def read_request(kind: str, asked: d.ForestRequest, budget: Budget, view: View) 
 
 
 def _table(session: Any, view: View, caller: Caller) -> d.TableInfo:
+    is_curator = roles.curates(session, caller.member, view.name)
     return d.TableInfo(
         name=view.name,
         title=view.table.title,
@@ -190,11 +213,11 @@ def _table(session: Any, view: View, caller: Caller) -> d.TableInfo:
         learner=view.learner,
         domain=view.domain,
         batches=[d.Batch.read(b) for b in tables.list_batches(session, view.name)],
-        source=shown(view.table.source) if caller.member.is_curator else None,
+        source=shown(view.table.source) if is_curator else None,
     )
 
 
-def _batch(session: Any, view: View, caller: Caller, batch: str) -> d.BatchBudget:
+def _batch(session: Any, view: View, caller: Caller, batch: str, sees_whole: bool) -> d.BatchBudget:
     whole, own = accounts.states(caller.context, session, view, caller.member.name, batch)
-    shown = account_document(whole) if caller.member.is_curator else None
+    shown = account_document(whole) if sees_whole else None
     return d.BatchBudget(batch=batch, own=account_document(own), whole=shown)

@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
+from sqlalchemy.orm import Session
+from starlette.types import Scope
 
 from frith.client.documents import NAME, ProblemResponse
+from frith.client.kinds import ProblemCode
+from frith.server.auth.access import route_of
+from frith.server.auth.acting import NOBODY, Actor, acting
 from frith.server.auth.members import Credential
 from frith.server.context import Context
-from frith.server.problems import BUSY, STATUS, curators_only
+from frith.server.problems import BUSY, STATUS, Problem
 
 
 class Caller:
     """The member who calls, what they came with, and the server's state."""
 
-    def __init__(
-        self, context: Context, credential: Credential, requests: Any = None, prepared: Any = None
-    ):
-        self.context, self.requests, self.prepared = context, requests, prepared
-        self.credential, self.member = credential, credential.member
-        self.read, self.write = context.database.read, context.database.write
+    def __init__(self, request: Request):
+        self.context: Context = request.app.state.context
+        self.requests = request.app.state.requests
+        self.prepared: Any = getattr(request.state, "prepared", None)
+        self.credential: Credential = request.state.credential
+        self.member = self.credential.member
+        self.actor = actor_of(request.scope)
+        self.read = self.context.database.read
 
-    def must_be_curator(self) -> None:
-        if not self.member.is_curator:
-            raise curators_only()
+    def act(
+        self, action: str, target: str, *, lock: bool = True
+    ) -> AbstractContextManager[Session]:
+        """The transaction of a change, which is written down as this caller's."""
+        return acting(self.context, self.actor, action, target, lock=lock)
+
+
+def actor_of(scope: Scope) -> Actor:
+    """Who makes a request, as far as it is known."""
+    state = scope.get("state", {})
+    address, request = address_of(scope), state.get("request", "")
+    credential: Credential | None = state.get("credential")
+    if credential is None:
+        return Actor(NOBODY, "", address, request)
+    member, via = credential.member, credential.token or credential.session or ""
+    return Actor(member.name, member.role, address, request, via)
+
+
+def address_of(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def check_match(request: Request) -> None:
+    """Refuse a request whose route is not the one that was looked up in the table of routes."""
+    found, route = request.state.match, route_of(request.scope)
+    if found is None or found.route != f"{request.method} {route}":
+        raise Problem(ProblemCode.NOT_FOUND, "there is nothing here")
 
 
 async def _caller(request: Request) -> Caller:
-    app, said = request.app.state, request.state
-    return Caller(app.context, said.credential, app.requests, getattr(said, "prepared", None))
+    check_match(request)
+    return Caller(request)
 
 
 async def _limited(request: Request) -> AsyncIterator[None]:

@@ -64,6 +64,10 @@ class ConcurrencyLimit:
         until = time.monotonic() + self._patience
         while not self._has_place(caller):
             if time.monotonic() > until:
+                if self._inside.count(caller) >= self._share > 0:
+                    raise Problem(
+                        ProblemCode.TOO_MANY, "you read much already; wait for it", wait=3
+                    )
                 raise Problem(
                     ProblemCode.UNAVAILABLE, "the server is busy; wait a few seconds", wait=3
                 )
@@ -75,8 +79,12 @@ class ConcurrencyLimit:
             self._inside.remove(caller)
 
     def _has_place(self, caller: str) -> bool:
-        per_caller = (self._places + 1) // 2
-        return len(self._inside) < self._places and self._inside.count(caller) < per_caller
+        return len(self._inside) < self._places and self._inside.count(caller) < self._share
+
+    @property
+    def _share(self) -> int:
+        """The places that one caller may have."""
+        return (self._places + 1) // 2
 
 
 class BodyLimit:

@@ -1,10 +1,14 @@
-"""Curators and analysts, and the tokens they sign in with.
+"""Members, and the tokens they sign in with.
 
 A token is `frith_ID_SECRET`. Only the SHA-256 of the secret is kept: it has 256 random bits, so a
 slow hash would protect nothing more. Hashes are compared in constant time, even for an unknown ID.
 
 A token knows its parent, the token that made it. It does not outlive its parent, and it ends with it,
-whoever it is for: otherwise a thief, or somebody who leaves, would make another one first.
+whoever it is for: otherwise a thief, or somebody who leaves, would make another one first. Nor has it
+a scope that its parent lacks.
+
+A service account is a member that is no person: it has an owner, ends on a day, and is disabled with
+its owner.
 """
 
 from __future__ import annotations
@@ -13,23 +17,22 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
-from frith.client.kinds import ProblemCode, Role
+from frith.client.kinds import ProblemCode, Role, Scope
+from frith.server.auth.access import SCOPES, only, scopes_of
+from frith.server.auth.acting import tell
+from frith.server.auth.upgrade import check_finished
 from frith.server.context import Context, check_name
-from frith.server.problems import (
-    Problem,
-    conflict,
-    curators_only,
-    invalid,
-    not_found,
-    unauthorized,
-)
-from frith.server.schema import BrowserSession, Member, Token
+from frith.server.problems import Problem, conflict, invalid, not_found, unauthorized
+from frith.server.schema import BrowserSession, Member, TableCurator, Token
 
 PREFIX = "frith_"
+ISSUERS = "oidc-"
+"""How the name of a session of the issuer begins; no token's id does."""
 _OPERATORS_DAYS = 3650  # the longest that a token of the command line is valid
 _MOST = 1_000  # tokens of a member that have not expired: a thief makes as many as are allowed
 _AT_ONCE = 500  # tokens in one statement; databases have limits
@@ -47,6 +50,7 @@ class Credential:
     member: Member
     token: str | None
     session: str | None = None
+    scopes: frozenset[Scope] = frozenset(Scope)
 
 
 @dataclass(frozen=True)
@@ -58,19 +62,52 @@ class Issued:
 
 
 def add_member(
-    context: Context, session: Session, name: str, role: str, subject: str | None = None
+    context: Context,
+    session: Session,
+    name: str,
+    role: str,
+    subject: str | None = None,
+    *,
+    owner: str | None = None,
+    days: int | None = None,
 ) -> Member:
+    """A new member. With an `owner` it is a service account, which ends after so many `days`."""
     check_name("member", name)
     if role not in set(Role):
-        raise invalid("a member's role is curator or analyst")
+        raise invalid(f"a member's role is one of {', '.join(Role)}")
     if session.get(Member, name) is not None:
         raise conflict(f"there is already a member {name!r}")
     if subject is not None and find_subject(session, subject) is not None:
         raise conflict("another member has this OIDC subject")
-    member = Member(name=name, role=role, subject=subject, created=context.now())
+    if owner is not None:
+        check_finished(session, "the end of a service account")
+        _check_owner(session, owner, role)
+    elif days is not None:
+        raise invalid("only a service account ends on a day; name its owner")
+    days = context.settings.token_days if owner is not None and days is None else days
+    member = Member(
+        name=name, role=role, subject=subject, created=context.now(), owner=owner,
+        expires=None if days is None else context.now(days=days),
+    )  # fmt: skip
     session.add(member)
     session.flush()
+    tell(session, after=facts_of(member))
     return member
+
+
+def facts_of(member: Member) -> dict[str, Any]:
+    """A member as events tell of them."""
+    names = ("role", "subject", "owner", "expires", "disabled")
+    return {name: getattr(member, name) for name in names if getattr(member, name) is not None}
+
+
+def _check_owner(session: Session, owner: str, role: str) -> None:
+    """Refuse an account that nobody could answer for."""
+    person = get_member(session, owner)
+    if person.owner is not None or person.disabled is not None:
+        raise invalid("the owner of a service account is a person who may sign in")
+    if role == Role.OPERATOR:
+        raise invalid("an operator is a person; a service account has another role")
 
 
 def get_member(session: Session, name: str) -> Member:
@@ -101,12 +138,41 @@ def set_disabled(
     """Disable a member and end all their tokens and what was made with them, or enable them again."""
     member = _locked(session, name)
     if by is not None and by.name == name:
-        raise conflict("nobody can disable themselves; ask another curator")
+        raise conflict("nobody can disable themselves; ask another operator")
     if disabled and member.disabled is None:
         member.disabled = context.now()
-        _end(context, session, [token.id for token in list_tokens(session, name)])
+        own = [token.id for token in list_tokens(session, name)]
+        end_tokens(context, session, own + _made_by_issuer(session, name))
+        owned = select(Member.name).where(Member.owner == name, Member.disabled.is_(None))
+        for account in session.scalars(owned.order_by(Member.name)).all():
+            set_disabled(context, session, account, True)
     elif not disabled:
+        if member.owner is not None and get_member(session, member.owner).disabled is not None:
+            raise conflict(f"its owner {member.owner} is disabled; give it another owner first")
         member.disabled = None
+    return member
+
+
+def change_role(session: Session, name: str, role: str, by: Member | None = None) -> Member:
+    """Give a member another role. What the old one curated, the new one may not."""
+    member = _locked(session, name)
+    if by is not None and by.name == name:
+        raise conflict("nobody changes their own role; ask another operator")
+    if member.owner is not None:
+        _check_owner(session, member.owner, role)
+    member.role = role
+    if not member.may_curate:
+        session.execute(delete(TableCurator).where(TableCurator.member == name))
+    return member
+
+
+def change_owner(session: Session, name: str, owner: str) -> Member:
+    """Hand a service account over."""
+    member = _locked(session, name)
+    if member.owner is None:
+        raise invalid(f"{name} is a person and has no owner")
+    _check_owner(session, owner, member.role)
+    member.owner = owner
     return member
 
 
@@ -117,15 +183,20 @@ def issue_token(
     note: str = "",
     days: int | None = None,
     by: Credential | None = None,
+    scopes: Iterable[str] | None = None,
 ) -> Issued:
-    """A new token for a member, made with the credential `by` or by the operator.
+    """A new token for a member, made with the credential `by` or at the operator's desk.
 
-    Members make tokens for themselves. A curator makes one for somebody who has none.
+    Members make tokens for themselves and for the service accounts that they own. An operator makes
+    one for somebody who has none. Without `scopes` it has all that its member and its parent have.
     """
-    if by is not None and by.member.name != member and not by.member.is_curator:
-        raise curators_only()
-    if _locked(session, member).disabled is not None:
+    if by is not None and not _may_issue(session, by.member, member):
+        raise only(Role.OPERATOR)
+    found = _locked(session, member)
+    if found.disabled is not None:
         raise conflict(f"{member} is disabled; enable them first")
+    if not may_sign_in(context, found):
+        raise conflict(f"the service account {member} has ended; add another one")
     usual = context.settings.token_days
     days = usual if days is None else days
     longest = _OPERATORS_DAYS if by is None else usual
@@ -134,8 +205,14 @@ def issue_token(
     expires = context.now(days=days)
     if by is not None:
         expires = min(expires, _end_of(context, session, by))
-        _check_name_of(context, session, by, member)
+        if found.owner != by.member.name:
+            _check_name_of(context, session, by, member)
         _check_number_of(context, session, member)
+    if found.expires is not None:
+        expires = min(expires, found.expires)
+    chosen = _scopes(found, by, scopes)
+    if chosen is not None:
+        check_finished(session, "a token's scopes")
     secret = context.new_secret(32)
     token = Token(
         id=context.new_secret(6),
@@ -147,10 +224,39 @@ def issue_token(
         revoked=None,
         parent=None if by is None else by.token or by.session,
         minter=None if by is None else by.member.name,
+        scopes=chosen,
     )
     session.add(token)
     session.flush()
+    made = {"token": token.id, "expires": expires, "scopes": token.scopes, "parent": token.parent}
+    tell(session, after=made)
     return Issued(token, f"{PREFIX}{token.id}_{secret}")
+
+
+def _may_issue(session: Session, by: Member, member: str) -> bool:
+    if by.is_operator or by.name == member:
+        return True
+    found = session.get(Member, member)
+    return found is not None and found.owner == by.name
+
+
+def _scopes(member: Member, by: Credential | None, wanted: Iterable[str] | None) -> str | None:
+    """The scopes of a new token, as they are stored; None for all that its member's role has."""
+    role = SCOPES[Role(member.role)]
+    parent = frozenset(role) if by is None else by.scopes
+    usual = None if parent >= frozenset(role) else " ".join(s for s in role if s in parent)
+    if wanted is None:
+        return usual
+    asked = list(wanted)
+    beyond = [s for s in asked if s not in role or s not in parent]
+    if beyond or not asked:
+        raise invalid(f"a token of {member.name} has some of the scopes {usual or ' '.join(role)}")
+    return " ".join(s for s in role if s in asked)
+
+
+def may_sign_in(context: Context, member: Member) -> bool:
+    """Whether a member is neither disabled nor a service account that has ended."""
+    return member.disabled is None and (member.expires is None or member.expires > context.now())
 
 
 def _end_of(context: Context, session: Session, by: Credential) -> str:
@@ -173,10 +279,12 @@ def _end_of(context: Context, session: Session, by: Credential) -> str:
 
 
 def _check_name_of(context: Context, session: Session, by: Credential, member: str) -> None:
-    """Refuse a token in the name of somebody who can make their own."""
-    if by.member.name != member and any(
-        is_valid(context, token) for token in list_tokens(session, member)
-    ):
+    """Refuse a token in the name of somebody who can make their own, or whom the issuer lets in."""
+    if by.member.name == member:
+        return
+    if context.settings.oidc_issuer and get_member(session, member).subject is not None:
+        raise conflict(f"{member} signs in by the issuer; nobody makes a token in their name")
+    if any(is_valid(context, token) for token in list_tokens(session, member)):
         raise conflict(
             f"{member} has a valid token and makes further ones with it; if it is lost, revoke it first"
         )
@@ -194,15 +302,16 @@ def _check_number_of(context: Context, session: Session, member: str) -> None:
 
 
 def revoke_token(context: Context, session: Session, token: str, of: Member) -> Token:
-    """End a token and what was made with it; analysts can revoke their own."""
+    """End a token and what was made with it: one's own, or anybody's as an operator."""
     found = session.get(Token, token)
-    if found is None or not (of.is_curator or found.member == of.name):
+    if found is None or not _may_issue(session, of, found.member):
         raise not_found("token")
-    _end(context, session, [token])
+    end_tokens(context, session, [token])
+    tell(session, target=found.member, before={"token": token, "expires": found.expires})
     return found
 
 
-def _end(context: Context, session: Session, tokens: Iterable[str]) -> None:
+def end_tokens(context: Context, session: Session, tokens: Iterable[str]) -> None:
     """End tokens, all that descend from them, and the browser sessions of all of these."""
     left = sorted(tokens)
     while left:
@@ -212,6 +321,12 @@ def _end(context: Context, session: Session, tokens: Iterable[str]) -> None:
             token.revoked = token.revoked or context.now()
         session.execute(delete(BrowserSession).where(BrowserSession.token.in_(ids)))
         left += session.scalars(select(Token.id).where(Token.parent.in_(ids)))
+
+
+def _made_by_issuer(session: Session, member: str) -> list[str]:
+    """What a member made with sessions of the issuer, which are no tokens that it could end with."""
+    query = select(Token.id).where(Token.minter == member, Token.parent.startswith(ISSUERS))
+    return list(session.scalars(query))
 
 
 def list_tokens(session: Session, member: str | None = None) -> list[Token]:
@@ -227,9 +342,16 @@ def check_token(context: Context, session: Session, text: str) -> tuple[Token, M
     matches = hmac.compare_digest(known, hashed(secret if token else "-"))
     if found is None or not matches or not is_valid(context, found.Token):
         raise unauthorized()
-    if found.Member.disabled is not None:
+    if not may_sign_in(context, found.Member):
         raise unauthorized()
     return found.Token, found.Member
+
+
+def credential_of(token: Token, member: Member) -> Credential:
+    """What the holder of a valid token came with; one that stands for the issuer's session is none."""
+    if token.session is not None:
+        return Credential(member, None, ISSUERS + token.id, scopes_of(member, token.scopes))
+    return Credential(member, token.id, scopes=scopes_of(member, token.scopes))
 
 
 def split_token(text: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 The API and the metrics take bearer tokens, ours or an OIDC issuer's; the pages take the cookie of a
 signed-in browser. Only the health check, the sign-in page and its static files are public. The check
-runs before the body is read and before a route is found, so that no route can forget it.
+runs before the body is read and before a route is found, so that no route can forget it: who may use
+which route is looked up in one table, `access.py`.
 """
 
 from __future__ import annotations
@@ -20,25 +21,34 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frith.client.kinds import ProblemCode
+from frith.server.auth.access import Match, check, match, scopes_of
+from frith.server.auth.acting import write_refusal
+from frith.server.auth.caller import actor_of, address_of
 from frith.server.auth.limits import RateLimit
+from frith.server.auth.login import CALLBACK, LOGOUT, START, is_offered, still_has_role
 from frith.server.auth.members import (
+    ISSUERS,
     PREFIX,
     Credential,
     check_token,
+    credential_of,
     find_subject,
     hashed,
+    may_sign_in,
     split_token,
 )
 from frith.server.auth.oidc import Issuer
+from frith.server.auth.roles import curates
 from frith.server.auth.sessions import COOKIE, SignedIn, check_session
 from frith.server.context import Context
-from frith.server.problems import Problem, unauthorized
+from frith.server.problems import Problem, no_table, unauthorized
 from frith.server.schema import Member
 
 Prepare = Callable[[Context, Session, Member, Scope], Any]
 """Reads what a route needs in the transaction that looks up the token. It raises no problem."""
-PUBLIC = ("/health", "/ready", "/sign-in", "/static/")
+PUBLIC = ("/health", "/ready", "/sign-in", START, CALLBACK, LOGOUT, "/static/")
 BEARER = ("/v1", "/metrics")
+_SHOWN = 40  # characters of the id of a token that is none
 _REMEMBERED = 1_000  # (address, token) pairs that were right before
 
 
@@ -48,7 +58,7 @@ class AuthMiddleware:
     def __init__(self, app: ASGIApp, context: Context, prepare: Prepare | None = None):
         self._app, self._context, self._prepare = app, context, prepare
         settings = context.settings
-        self._issuer = Issuer(settings) if settings.oidc_issuer else None
+        self.issuer = Issuer(settings) if settings.oidc_issuer else None
         self._failures, self._guesses = (
             RateLimit(settings.failures_per_minute, 60, time.monotonic) for _ in range(2)
         )  # from an address; from an address at one token
@@ -69,18 +79,25 @@ class AuthMiddleware:
             except Problem as problem:
                 if problem.code != ProblemCode.UNAUTHORIZED:
                     raise
-                await _to_sign_in(scope)(scope, receive, send)
+                silent = is_offered(self._context.settings) and bool(cookie_of(scope))
+                await _to_sign_in(scope, silent=silent)(scope, receive, send)
                 return
-            credential = Credential(signed_in.member, signed_in.token)
-        member = credential.member
+            if self._is_due(scope, signed_in):
+                await _to_sign_in(scope, silent=True)(scope, receive, send)
+                return
+            credential = signed_in.credential
+        member, state = credential.member, scope["state"]
         if not self._requests.add(member.name):
             raise Problem(ProblemCode.TOO_MANY, "too many requests; wait a second", wait=1)
-        if "\0" in scope["path"]:  # no name holds one, and PostgreSQL refuses it
-            raise Problem(ProblemCode.NOT_FOUND, "there is nothing here")
-        scope.setdefault("state", {}).update(
-            credential=credential, member=member, signed_in=signed_in, auth=self
-        )
+        state.update(credential=credential, member=member, signed_in=signed_in, auth=self)
+        if state["refusal"] is not None:
+            raise state["refusal"]
         await self._app(scope, receive, send)
+
+    def count_failure(self, address: str) -> None:
+        """Count a login that failed; past the limit, its address is told to wait."""
+        if not self._failures.add(address):
+            raise _too_many_guesses()
 
     def allow_guess(self, address: str, secret: str) -> None:
         """Refuse further guesses at one token from one address, unless this text was right before.
@@ -95,8 +112,7 @@ class AuthMiddleware:
         """Remember a right token; past the limit, an address learns nothing more about wrong ones."""
         if not right:
             self._guesses.add(_guessed(address, secret))
-            if not self._failures.add(address):
-                raise _too_many_guesses()
+            self.count_failure(address)
             return
         self._known[hashed(address + secret)] = None
         if len(self._known) > _REMEMBERED:
@@ -112,46 +128,81 @@ class AuthMiddleware:
         self.allow_guess(address, secret)
         try:
             credential = self._credential(secret, scope)
-        except Problem:
+        except Problem as problem:
             self.count_guess(address, secret, right=False)
+            self.write_wrong(scope, secret, problem)
             raise
         self.count_guess(address, secret, right=True)
         return credential
 
-    def _credential(self, secret: str, scope: Scope) -> Credential:
-        if self._issuer is None or secret.startswith(PREFIX):
-            with self._context.database.read() as session:
-                token, member = check_token(self._context, session, secret)
-                self._make_ready(session, member, scope)
-                return Credential(member, token.id)
-        subject = self._issuer.subject(secret)
-        with self._context.database.read() as session:
-            found = find_subject(session, subject)
-            if found is None or found.disabled is not None:
-                raise unauthorized()
-            self._make_ready(session, found, scope)
-        return Credential(found, None, f"oidc-{hashed(secret)[:12]}")
+    def write_wrong(self, scope: Scope, secret: str, problem: Problem) -> None:
+        """Write down that a wrong token was shown, and which one it claims to be."""
+        target = split_token(secret)[0][:_SHOWN]
+        write_refusal(self._context, actor_of(scope), "sign in", target, problem)
 
-    def _make_ready(self, session: Session, member: Member, scope: Scope) -> None:
-        """Read what the route needs while the transaction is open."""
-        if self._prepare is not None:
-            ready = self._prepare(self._context, session, member, scope)
-            scope.setdefault("state", {})["prepared"] = ready
+    def _credential(self, secret: str, scope: Scope) -> Credential:
+        if self.issuer is None or secret.startswith(PREFIX):
+            with self._context.database.read() as session:
+                credential = credential_of(*check_token(self._context, session, secret))
+                self._make_ready(session, credential, scope)
+                return credential
+        claims = self.issuer.bearer(secret)
+        with self._context.database.read() as session:
+            found = find_subject(session, str(claims["sub"]))
+            if found is None or not may_sign_in(self._context, found):
+                raise unauthorized()
+            if not still_has_role(self._context.settings, found, claims):
+                raise unauthorized()
+            named = ISSUERS + hashed(secret)[:12]
+            credential = Credential(found, None, named, scopes_of(found, None))
+            self._make_ready(session, credential, scope)
+        return credential
+
+    def _make_ready(self, session: Session, credential: Credential, scope: Scope) -> None:
+        """While the transaction is open, find out what is refused, and read what the route needs."""
+        state = scope.setdefault("state", {})
+        state["match"] = found = match(scope["method"], scope["path"])
+        state["refusal"] = _refusal(session, found, credential, scope["path"])
+        if self._prepare is not None and state["refusal"] is None:
+            ready = self._prepare(self._context, session, credential.member, scope)
+            state["prepared"] = ready
+
+    def _is_due(self, scope: Scope, signed_in: SignedIn) -> bool:
+        """Whether the issuer should be asked again before a page is opened: halfway through a session."""
+        if signed_in.renew is None or scope["method"] != "GET":
+            return False
+        is_page = _header(scope, b"sec-fetch-mode") == "navigate"
+        return is_page and self._context.now() >= signed_in.renew
 
     def _check_cookie(self, scope: Scope) -> SignedIn:
         cookie = cookie_of(scope)
         if not cookie:
             raise unauthorized()
         with self._context.database.read() as session:
-            return check_session(self._context, session, cookie)
+            signed_in = check_session(self._context, session, cookie)
+            self._make_ready(session, signed_in.credential, scope)
+            return signed_in
 
 
 def is_public(path: str) -> bool:
     return path in PUBLIC or path.startswith(PUBLIC[-1])
 
 
-def address_of(scope: Scope) -> str:
-    return scope["client"][0] if scope.get("client") else ""
+def _refusal(
+    session: Session, found: Match | None, credential: Credential, path: str
+) -> Problem | None:
+    """Why this caller may not use the route; None if they may, or if the router will find none."""
+    if "\0" in path:  # no name holds one, and PostgreSQL refuses it
+        return Problem(ProblemCode.NOT_FOUND, "there is nothing here")
+    if found is None:
+        return None
+    try:
+        check(found.access, credential.member, credential.scopes)
+    except Problem as problem:
+        return problem
+    if found.access.of_table and not curates(session, credential.member, found.names["table"]):
+        return no_table()
+    return None
 
 
 def cookie_of(scope: Scope) -> str:
@@ -175,7 +226,11 @@ def _header(scope: Scope, name: bytes) -> str:
     return dict(scope["headers"]).get(name, b"").decode("latin-1")
 
 
-def _to_sign_in(scope: Scope) -> RedirectResponse:
-    """Redirect to the sign-in page, and from there back to a path of this server."""
-    path = scope["path"] if scope["method"] == "GET" else "/"
-    return RedirectResponse(f"/sign-in?next={quote(path, safe='/')}", status_code=303)
+def _to_sign_in(scope: Scope, *, silent: bool) -> RedirectResponse:
+    """Redirect to the sign-in page, and from there back to a path of this server.
+
+    With `silent` the issuer is asked whether its session still lasts, without a question to anybody.
+    """
+    path = quote(scope["path"] if scope["method"] == "GET" else "/", safe="/")
+    place = f"{START}?silent=true&next={path}" if silent else f"/sign-in?next={path}"
+    return RedirectResponse(place, status_code=303)

@@ -1,4 +1,4 @@
-"""Bearer tokens of an OpenID Connect issuer: signed by its keys, for our audience, not expired.
+"""An OpenID Connect issuer: what it signed, with its keys, for our audience, and not expired.
 
 Not PyJWT's PyJWKClient: every caller waits for its lock while it fetches from a slow issuer, and it
 asks an issuer that fails again with every request.
@@ -10,14 +10,15 @@ import json
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from frith.server.problems import unauthorized
+from frith.client.kinds import ProblemCode
+from frith.server.problems import Problem, unauthorized
 from frith.server.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
@@ -45,26 +46,57 @@ class Issuer:
         self._jwks, self._now = settings.oidc_jwks, now
         self._keys, self._asked = _Keys(), -float("inf")
         self._fetching = threading.Lock()
+        self._services: dict[str, Any] = {}
+        self._services_at = -float("inf")
+
+    def bearer(self, token: str) -> dict[str, Any]:
+        """What a valid bearer token says, or `unauthorized`."""
+        return self.claims(token, self._audience)
 
     def subject(self, token: str) -> str:
-        """The `sub` of a valid token, or `unauthorized`."""
+        """The `sub` of a valid bearer token, or `unauthorized`."""
+        return str(self.bearer(token)["sub"])
+
+    def claims(
+        self, token: str, audience: str, require: Sequence[str] = ("exp", "iss", "aud", "sub")
+    ) -> dict[str, Any]:
+        """What a token says that the issuer signed for this audience, or `unauthorized`."""
+        if not audience:
+            raise unauthorized()
         try:
             header = jwt.get_unverified_header(token)
             key = self._key(str(header.get("kid", "")))
             if key is None or header.get("alg") not in ALGORITHMS:
                 raise unauthorized()
-            claims = jwt.decode(
+            return jwt.decode(
                 token,
                 key,
                 algorithms=[str(header["alg"])],
                 issuer=self._issuer,
-                audience=self._audience,
+                audience=audience,
                 leeway=_LEEWAY,
-                options={"require": ["exp", "iss", "aud", "sub"]},
+                options={"require": list(require)},
             )
         except (jwt.PyJWTError, ValueError, TypeError, ArithmeticError, RecursionError):
             raise unauthorized() from None
-        return str(claims["sub"])
+
+    def endpoint(self, name: str) -> str:
+        """The address of one of the issuer's services, from its discovery document."""
+        now = self._now()
+        if name not in self._services or now - self._services_at >= _LIFETIME:
+            try:
+                found = _get(self._discovery)
+            except (OSError, ValueError):
+                found = {}
+            if found.get("issuer") != self._issuer:
+                raise Problem(
+                    ProblemCode.UNAVAILABLE, "the issuer cannot be reached", wait=_SECONDS
+                )
+            self._services, self._services_at = found, now
+        place = str(self._services.get(name, ""))
+        if not place.startswith(("https://", "http://")):
+            raise Problem(ProblemCode.NOT_OFFERED, "the issuer does not offer this")
+        return place
 
     def _key(self, kid: str) -> jwt.PyJWK | None:
         """The key with this id; old keys and an unknown id make us fetch them again.

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import ProblemCode
-from frith.server.auth.members import check_token, hashed, is_valid
-from frith.server.context import Context
+from frith.server.auth.members import (
+    Credential,
+    check_token,
+    credential_of,
+    hashed,
+    is_valid,
+    may_sign_in,
+)
+from frith.server.context import Context, stamp
 from frith.server.problems import Problem, unauthorized
 from frith.server.schema import BrowserSession, Member, Token
 
@@ -25,16 +33,23 @@ _SIGNED_IN = (
 
 @dataclass(frozen=True)
 class SignedIn:
-    """The member who signed in, the CSRF token that their forms must send back, and their token's id."""
+    """The member who signed in, with what, and the CSRF token that their forms must send back."""
 
-    member: Member
+    credential: Credential
     csrf: str
-    token: str
+    renew: str | None = None
+    """When the issuer is asked again; None for a session that a token began."""
+
+    @property
+    def member(self) -> Member:
+        return self.credential.member
 
 
 def sign_in(context: Context, session: Session, text: str) -> str:
     """The cookie of a new session for the holder of a token."""
-    token, _ = check_token(context, session, text)
+    token, member = check_token(context, session, text)
+    if member.owner is not None:
+        raise Problem(ProblemCode.FORBIDDEN, "a service account has no pages; use the API")
     cookie = context.new_secret(32)
     until = min(token.expires, context.now(hours=context.settings.session_hours))
     session.add(
@@ -53,9 +68,16 @@ def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
     browser, token, member = found
     if browser.expires <= context.now() or not is_valid(context, token):
         raise unauthorized()
-    if member.disabled is not None:
+    if not may_sign_in(context, member):
         raise unauthorized()
-    return SignedIn(member, browser.csrf, token.id)
+    renew = None if token.session is None else _halfway(token)
+    return SignedIn(credential_of(token, member), browser.csrf, renew)
+
+
+def _halfway(token: Token) -> str:
+    """The middle of a token's time."""
+    created, expires = (datetime.fromisoformat(t) for t in (token.created, token.expires))
+    return stamp(created + (expires - created) / 2)
 
 
 def sign_out(session: Session, cookie: str) -> None:

@@ -21,7 +21,7 @@ from frith.privacy.composition import epsilon_of
 from frith.privacy.exact import show
 from frith.privacy.neighbors import unit_of
 from frith.server.budget.checks import check_accounts
-from frith.server.budget.views import View
+from frith.server.budget.member_view import View
 from frith.server.context import Context
 from frith.server.problems import Problem, conflict
 

@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from frith.ledger import Place
 from frith.ledger.walk import Walk
+from frith.server.budget.member_view import View
 from frith.server.budget.terms import Terms, batch_terms, grant_terms, policy_terms
-from frith.server.budget.views import View
 from frith.server.context import Context
 from frith.server.problems import conflict
 from frith.server.schema import Batch, Grant, RegisteredTable

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from frith.ledger import Receipt, as_csv
 from frith.server.auth.caller import Caller
+from frith.server.auth.roles import curated_by
 
 PAGE = 1_000  # entries
 
@@ -34,9 +35,10 @@ def page_for(caller: Caller, after: int, limit: int) -> list[Receipt]:
     """At most `limit` entries after one, of those that the caller may see."""
     with caller.read() as session:
         book = caller.context.book(session)
-        if caller.member.is_curator:
+        if caller.member.sees_everything:
             return book.page(limit, after)
-        return book.page(limit, after, book.accounts(member=caller.member.name))
+        tables = curated_by(session, caller.member)
+        return book.page(limit, after, book.accounts(member=caller.member.name, tables=tables))
 
 
 def _pages(caller: Caller) -> Iterator[list[Receipt]]:

@@ -16,7 +16,7 @@ from frith.server.problems import invalid
 
 LEAST_EPSILON = "0.001"
 """The least epsilon of a request, unless the curator sets another."""
-_CAPS = ("analyst_epsilon", "request_epsilon", "least_epsilon")
+_CAPS = ("analyst_epsilon", "request_epsilon", "least_epsilon", "approval_epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class Policy:
     learners: tuple[str, ...] = tuple(BY_NAME)
     renewal_days: int | None = None
     renewal_start: str | None = None
+    approval_epsilon: str | None = None
+    """Requests for more than this wait for a curator's approval; None where none do."""
 
     def __post_init__(self) -> None:
         budget = self.budget
@@ -88,6 +90,13 @@ class Policy:
                 f"for {float(request.epsilon):.6g}",
             )
 
+    def needs_approval(self, request: Budget) -> bool:
+        return self.approval_epsilon is not None and request.epsilon > exact(self.approval_epsilon)
+
+    def is_raised_by(self, other: Policy) -> bool:
+        """Whether another policy lets more be spent in all; that needs two people."""
+        return other.budget.epsilon > self.budget.epsilon or other.budget.total > self.budget.total
+
     def period(self, now: datetime) -> int | None:
         """The number of the renewal period, from 0; None if the budget does not renew."""
         if self.renewal_days is None or self.renewal_start is None:
@@ -106,7 +115,11 @@ class Policy:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {n: getattr(self, n) for n in self.__slots__} | {"learners": list(self.learners)}
+        """The policy; what an earlier frith does not know is left out where it is not set."""
+        found = {n: getattr(self, n) for n in self.__slots__} | {"learners": list(self.learners)}
+        if self.approval_epsilon is None:
+            del found["approval_epsilon"]
+        return found
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Policy:

@@ -25,7 +25,7 @@ def in_time(check: Callable[[], T], seconds: float) -> T:
     """What `check` returns or raises, or a problem if it takes longer; 0 seconds are no limit."""
     if not _places.acquire(blocking=False):
         raise Problem(
-            ProblemCode.UNAVAILABLE,
+            ProblemCode.TOO_MANY,
             "the server is opening several other sources; try again later",
             wait=_WAIT,
         )

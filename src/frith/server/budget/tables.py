@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -15,16 +17,20 @@ from sqlalchemy.orm import Session
 
 from frith.client.documents import BatchRequest, TableRequest
 from frith.client.documents import Grant as GrantDocument
-from frith.client.kinds import ProblemCode
+from frith.client.kinds import ProblemCode, Role
 from frith.domain import Domain
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
+from frith.server.auth.acting import tell
 from frith.server.auth.members import get_member
+from frith.server.auth.roles import add_curator, curated_by, curates
+from frith.server.auth.upgrade import check_finished
 from frith.server.budget.accounts import open_accounts, set_budgets
+from frith.server.budget.member_view import View
+from frith.server.budget.overlaps import Overlaps
 from frith.server.budget.policies import Policy, read_policy
 from frith.server.budget.source_checks import in_time
 from frith.server.budget.terms import WITHDRAWN, batch_terms, bind, grant_terms, policy_terms
-from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, no_table
 from frith.server.schema import Batch, Grant, Member, RegisteredTable
@@ -49,8 +55,11 @@ def register(
     title: str = "",
     signed: bool = False,
     types: Mapping[str, str] | None = None,
+    curator: str | None = None,
 ) -> RegisteredTable:
     """Register a source with its reviewed domain, and open its account. Reads no record.
+
+    The `curator` is its first; without one, an operator names one.
 
     With `signed` the curator states that each row of a query or a view depends on one protected
     record alone; a plain table or file needs no statement. `types` is what `check_source` said before
@@ -61,7 +70,7 @@ def register(
         raise conflict(f"there is already a table {name!r}; raise its version instead")
     if types is None:
         types = check_source(context, source, domain, signed)
-    policy = replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
+    policy = starting_now(context, policy)
     table = RegisteredTable(
         name=name,
         title=title,
@@ -74,27 +83,47 @@ def register(
         types=json.dumps(dict(types)),
     )
     view = View(table, domain, policy)
-    view.check_learners()
+    _check_policy(session, view)
     session.add(table)
     session.flush()
     open_accounts(context, session, view)
     bind(context, session, policy_terms(table))
+    fingerprint = {"domain": hashlib.sha256(table.domain.encode()).hexdigest()}
+    tell(session, after={"policy": policy.to_json(), "source": table.source} | fingerprint)
+    if curator is not None:
+        add_curator(context, session, name, curator)
     return table
 
 
-def register_request(context: Context, request: TableRequest) -> None:
+def starting_now(context: Context, policy: Policy) -> Policy:
+    """A new table's policy: its first period begins at midnight."""
+    return replace(policy, renewal_start=_midnight(context) if policy.renewal_days else None)
+
+
+Act = Callable[[str, str], AbstractContextManager[Session]]
+"""Opens the transaction of a change: an action, and what it is about."""
+
+
+def register_request(context: Context, request: TableRequest, curator: str, act: Act) -> None:
     """Register what a curator asks for; its source is opened before the transaction."""
     domain, policy = read_domain(request.domain), read_policy(request.policy)
+    if domain.paid is not None:
+        raise invalid(
+            "the domain was paid for elsewhere, and the table's account here does not hold that price; "
+            "declare the bounds and values that are public, or buy a domain here",
+        )
     source = Source.of(request)
-    types = _check_in_time(context, source, domain, request.signed)
-    with context.database.write() as session:
+    types = check_in_time(context, source, domain, request.signed)
+    overlaps = Overlaps(context, source, request.signed)
+    with act("register", request.name) as session:
+        overlaps.check(session, curator)
         register(
             context, session, request.name, source, domain, policy,
-            title=request.title, signed=request.signed, types=types,
+            title=request.title, signed=request.signed, types=types, curator=curator,
         )  # fmt: skip
 
 
-def _check_in_time(
+def check_in_time(
     context: Context, source: Source, domain: Domain, signed: bool
 ) -> Mapping[str, str]:
     """`check_source` with a deadline: one wait to connect, and one to look."""
@@ -113,11 +142,6 @@ def check_source(
     if domain.learned:
         raise invalid(
             "the domain is a draft learned from the records; review it and remove `learned = true`",
-        )
-    if domain.paid is not None:
-        raise invalid(
-            "the domain was paid for, and a table's account here does not hold that price yet; declare "
-            "the bounds and values that are public",
         )
     try:
         engine = open_source(context.settings, source.to_text(), domain)
@@ -142,22 +166,39 @@ def read_domain(text: str) -> Domain:
         raise invalid("the domain is neither TOML nor JSON") from None
 
 
-def update_policy(context: Context, session: Session, name: str, policy: Policy) -> None:
-    """Replace the policy; delta and renewal are fixed when a table is registered."""
+def update_policy(
+    context: Context, session: Session, name: str, policy: Policy, *, by_two: bool = False
+) -> None:
+    """Replace the policy; delta and renewal are fixed when a table is registered.
+
+    A larger budget needs two people: one who proposes it, and another one who approves.
+    """
     table = get_table(session, name)
     old = policy_of(table)
     if (policy.budget.delta, policy.renewal_days) != (old.budget.delta, old.renewal_days):
         raise conflict("delta and renewal are fixed when a table is registered")
+    if old.is_raised_by(policy) and not by_two:
+        raise conflict(
+            f"raising the budget from epsilon {old.epsilon} to {policy.epsilon} needs two people; "
+            "propose it, and another curator of the table or an operator approves",
+        )
     policy = replace(policy, renewal_start=old.renewal_start)
     view = View(table, domain_of(table), policy)
-    view.check_learners()
+    _check_policy(session, view)
     table.policy = json.dumps(policy.to_json())
+    tell(session, before=old.to_json(), after=policy.to_json())
     bind(context, session, policy_terms(table))
     caps = {g.member: g.epsilon for g in list_grants(session, name)}
     set_budgets(context, session, view, caps, list_disjoint(session, name))
 
 
-def raise_version(context: Context, name: str) -> int:
+def _check_policy(session: Session, view: View) -> None:
+    view.check_learners()
+    if view.policy.approval_epsilon is not None:
+        check_finished(session, "approval_epsilon")
+
+
+def raise_version(context: Context, name: str, act: Act) -> int:
     """State that the records have changed: a repeated request is now a new one. Budgets stay.
 
     The types of the columns are noted again.
@@ -165,9 +206,10 @@ def raise_version(context: Context, name: str) -> int:
     with context.database.read() as session:
         found = get_table(session, name)
     source = read_source(context.settings, found.source)
-    types = _check_in_time(context, source, domain_of(found), found.signed)
-    with context.database.write() as session:
+    types = check_in_time(context, source, domain_of(found), found.signed)
+    with act("raise version", name) as session:
         table = get_table(session, name)
+        tell(session, before={"version": table.version}, after={"version": table.version + 1})
         table.version, table.types = table.version + 1, json.dumps(dict(types))
         return table.version
 
@@ -199,16 +241,21 @@ def add_batch(
     session.add(batch)
     session.flush()
     bind(context, session, batch_terms(batch))
+    tell(session, after={"source": batch.source, "disjoint": disjoint})
     return batch
 
 
-def add_batch_request(context: Context, table: str, request: BatchRequest) -> None:
+def add_batch_request(
+    context: Context, table: str, request: BatchRequest, curator: str, act: Act
+) -> None:
     """Add the batch that a curator asks for; its source is opened before the transaction."""
     with context.database.read() as session:
         found = get_table(session, table)
     source = Source.of(request)
-    types = _check_in_time(context, source, domain_of(found), found.signed)
-    with context.database.write() as session:
+    types = check_in_time(context, source, domain_of(found), found.signed)
+    overlaps = Overlaps(context, source, found.signed)
+    with act("add batch", f"{table}/{request.name}") as session:
+        overlaps.check(session, curator, but=None if request.disjoint else table)
         add_batch(
             context, session, table, request.name, source,
             disjoint=request.disjoint, types=types,
@@ -235,8 +282,11 @@ def grant(
 ) -> Grant:
     """Let an analyst ask about a table, or change an earlier grant."""
     found = get_table(session, table)
-    if get_member(session, member).is_curator:
-        raise invalid("curators need no grant")
+    analyst = get_member(session, member)
+    if curates(session, analyst, table):
+        raise invalid("a table's curators need no grant")
+    if analyst.role not in (Role.ANALYST, Role.CURATOR):
+        raise invalid(f"{member} is {analyst.role} here, and asks nothing; grant it to an analyst")
     domain, policy = domain_of(found), policy_of(found)
     if columns is not None:
         try:
@@ -245,15 +295,24 @@ def grant(
             raise invalid(str(error)) from None
     if epsilon is not None and policy.analyst_budget(epsilon).epsilon > policy.budget.epsilon:
         raise invalid("an analyst's cap is at most the table's epsilon")
-    given = session.get(Grant, (table, member)) or Grant(table=table, member=member)
+    given = session.get(Grant, (table, member))
+    if given is None:
+        given = Grant(table=table, member=member)
+    else:
+        tell(session, before=_facts(given))
     given.columns = None if columns is None else json.dumps(columns)
     given.epsilon, given.created = epsilon, context.now()
     session.add(given)
     session.flush()
     bind(context, session, grant_terms(given))
+    tell(session, target=f"{table}/{member}", after=_facts(given))
     view = View(found, domain, policy)
     set_budgets(context, session, view, {member: epsilon}, list_disjoint(session, table))
     return given
+
+
+def _facts(given: Grant) -> dict[str, str | None]:
+    return {"columns": given.columns, "epsilon": given.epsilon}
 
 
 def grant_document(given: Grant) -> GrantDocument:
@@ -269,6 +328,7 @@ def withdraw(context: Context, session: Session, table: str, member: str) -> Non
     if given is None:
         raise Problem(ProblemCode.NOT_FOUND, "there is no such grant")
     bind(context, session, grant_terms(given)._replace(meaning=WITHDRAWN))
+    tell(session, before=_facts(given))
     session.delete(given)
 
 
@@ -284,19 +344,31 @@ def get_table(session: Session, name: str) -> RegisteredTable:
     return table
 
 
+def list_names(session: Session) -> list[str]:
+    """The names of all tables."""
+    return list(session.scalars(select(RegisteredTable.name).order_by(RegisteredTable.name)))
+
+
 def see(session: Session, name: str, member: Member) -> View:
     """The table as this member may see it; `not_found` if they may not."""
     found = session.execute(_SEEN, {"table": name, "member": member.name}).first()
-    may_see = member.disabled is None and (member.is_curator or (found and found.Grant))
-    if found is None or not may_see:
+    if found is None or member.disabled is not None:
+        raise no_table()
+    if found.Grant is None and not sees_whole(session, member, name):
         raise no_table()
     return _view(found.RegisteredTable, found.Grant)
+
+
+def sees_whole(session: Session, member: Member, table: str) -> bool:
+    """Whether a member may read everything about a table but its records: its curators and auditors."""
+    return member.is_auditor or curates(session, member, table)
 
 
 def list_views(session: Session, member: Member) -> list[View]:
     query = select(RegisteredTable).order_by(RegisteredTable.name)
     grants = {g.table: g for g in session.scalars(select(Grant).where(Grant.member == member.name))}
-    tables = [t for t in session.scalars(query) if member.is_curator or t.name in grants]
+    mine = {*grants, *curated_by(session, member)}
+    tables = [t for t in session.scalars(query) if member.is_auditor or t.name in mine]
     return [_view(t, grants.get(t.name)) for t in tables]
 
 

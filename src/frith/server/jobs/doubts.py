@@ -16,6 +16,7 @@ _HELD = (EntryKind.RESERVE,)
 _PAID = (EntryKind.RESERVE, EntryKind.CHARGE)
 _FREED = (EntryKind.RESERVE, EntryKind.CANCEL)
 _STEPS = {
+    JobState.WAITING: (_HELD,),
     JobState.QUEUED: (_HELD,),
     JobState.RUNNING: (_PAID,),
     JobState.DONE: (_PAID,),

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from frith.client.documents import PredictionResponse, Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.curator.scoring import ScoreRequest
 from frith.errors import FrithError
 from frith.forest import Forest
 from frith.forest.effects import Effects
@@ -25,8 +26,8 @@ from frith.ledger import Receipt
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
 from frith.server.budget import accounts
+from frith.server.budget.member_view import View
 from frith.server.budget.tables import domain_of, get_table, see
-from frith.server.budget.views import View
 from frith.server.context import Context, check_name
 from frith.server.jobs import history, queue, sizes
 from frith.server.jobs.downloads import forest_alone, read_bounded, stored, with_fields
@@ -37,10 +38,14 @@ from frith.server.schema import Batch, Job, Member
 
 @dataclass(frozen=True)
 class About:
-    """What is asked about a forest: a score, counts of its rules, or an update with a batch."""
+    """What is asked about a forest: a score, counts of its rules, or an update with a batch.
+
+    A score is a confusion matrix, or with `scoring` one of the probabilities of a label.
+    """
 
     kind: JobKind
     batch: str = ""
+    scoring: ScoreRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -187,10 +192,11 @@ def ask(
     budget: Budget,
     about: About,
     key: str | None = None,
+    reason: str = "",
 ) -> Job:
     """Ask for more about a forest."""
     view, request, own = _request(context, session, forest, member, budget, about)
-    return queue.accept(context, session, view, member, request, key, batch_account=own)
+    return queue.accept(context, session, view, member, request, key, own, reason)
 
 
 def quote(
@@ -240,7 +246,24 @@ def ask_about(
     if about.kind == JobKind.RULES:
         _check_rules(found)
     view.policy.check(None, budget)
-    return JobRequest(about.kind, budget, {"forest": found.job.release}), None
+    details = {"forest": found.job.release}
+    if about.scoring is not None:
+        details |= _scoring(found, view, about.scoring)
+    return JobRequest(about.kind, budget, details), None
+
+
+def _scoring(found: Released, view: View, asked: ScoreRequest) -> dict[str, Any]:
+    """What is scored, in one canonical form."""
+    domain = view.domain.view(found.asked.details["columns"])
+    try:
+        plan = asked.read(domain)
+    except ValueError as error:
+        raise invalid(str(error)) from None
+    return {
+        "metrics": list(plan.metrics),
+        "by": [domain.names[a] for a in plan.by],
+        "positive": domain.label_values[plan.positive],
+    }
 
 
 def _check_rules(found: Released) -> None:

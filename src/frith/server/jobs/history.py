@@ -15,6 +15,8 @@ from sqlalchemy.orm.attributes import set_committed_value
 from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState, ProblemCode
 from frith.ledger import Receipt
+from frith.server.auth import roles
+from frith.server.budget import tables
 from frith.server.context import Context, stamp
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import JobRequest
@@ -29,9 +31,11 @@ _QUESTION = (
 
 
 def find_job(session: Session, job: str, member: Member) -> Job:
-    """A job of this member; curators see every job."""
+    """A job of this member; a table's curators see every job on it, auditors see all."""
     found = session.get(Job, job)
-    if found is None or not (found.member == member.name or member.is_curator):
+    if found is None:
+        raise not_found("job")
+    if found.member != member.name and not tables.sees_whole(session, member, found.table):
         raise not_found("job")
     return found
 
@@ -51,8 +55,9 @@ def list_jobs(
     start = func.substr(Job.body, 1, _SHOWN)
     query = select(Job, start).options(defer(Job.body)).where(*where)
     query = query.order_by(Job.created.desc(), Job.id.desc()).limit(limit)
-    if not (everyone and member.is_curator):
-        query = query.where(Job.member == member.name)
+    if not (everyone and member.is_auditor):
+        of_tables = roles.curated_by(session, member) if everyone else []
+        query = query.where(or_(Job.member == member.name, Job.table.in_(of_tables)))
     if before is not None:
         last = find_job(session, before, member)
         is_older = or_(Job.created < last.created, Job.id < last.id)
@@ -70,7 +75,7 @@ def may_answer(context: Context) -> ColumnElement[bool]:
 
     The lease of a job that has ended lasts until it is shown.
     """
-    alive = Job.state.in_((JobState.QUEUED, JobState.RUNNING, JobState.DONE))
+    alive = Job.state.in_((JobState.WAITING, JobState.QUEUED, JobState.RUNNING, JobState.DONE))
     return or_(alive, and_(Job.state == JobState.FAILED, Job.lease > context.now()))
 
 

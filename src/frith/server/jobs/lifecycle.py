@@ -17,7 +17,9 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from frith.client.kinds import JobKind, JobState
+from frith.server.auth.acting import tell
 from frith.server.auth.members import get_member
+from frith.server.auth.roles import curates
 from frith.server.budget.accounts import settle_neighbors
 from frith.server.budget.checks import doubt_terms
 from frith.server.budget.tables import get_table, see
@@ -29,7 +31,7 @@ from frith.server.jobs.history import delivery, is_held_back, shown_state
 from frith.server.jobs.journal import unpack
 from frith.server.jobs.requests import JobRequest
 from frith.server.jobs.sizes import LEAST_STORED
-from frith.server.problems import FAILED, FAILED_FREE, STOPPED, STOPPED_FREE, conflict
+from frith.server.problems import FAILED, FAILED_FREE, REJECTED, STOPPED, STOPPED_FREE, conflict
 from frith.server.schema import Batch, Job, Journal, Member, Release
 
 MAX_ATTEMPTS = 5
@@ -214,11 +216,13 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
     locked before the ledger, as workers do, so that there is no deadlock.
     """
     session.refresh(job, with_for_update=True)
-    may_stop = by.is_curator or not context.settings.deliver_every
+    context.book(session).lock()
+    tell(session, before={"state": shown_state(context, job), "table": job.table})
+    may_stop = curates(session, by, job.table) or not context.settings.deliver_every
     if job.state == JobState.RUNNING and may_stop:
         fail(context, session, job, STOPPED if job.kind != JobKind.DRY_RUN else STOPPED_FREE)
         return
-    if job.state != JobState.QUEUED:
+    if job.state not in (JobState.WAITING, JobState.QUEUED):
         state = shown_state(context, job)
         raise conflict(f"only a job that has not ended can be cancelled, and this is {state}")
     _cancel_reservations(context, session, job)
@@ -228,12 +232,24 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
 
 def fail(context: Context, session: Session, job: Job, problem: str) -> None:
     """End a job without a release: its reservation is cancelled, but a charge is kept."""
-    if problem == FAILED and (job.state == JobState.QUEUED or job.kind == JobKind.DRY_RUN):
+    is_unpaid = job.state in (JobState.WAITING, JobState.QUEUED)
+    if problem == FAILED and (is_unpaid or job.kind == JobKind.DRY_RUN):
         problem = FAILED_FREE
-    if job.state == JobState.QUEUED:
+    if is_unpaid:
         _cancel_reservations(context, session, job)
     job.problem = problem
     _end(context, job, JobState.FAILED)
+
+
+def settle(context: Context, session: Session, job: Job, approve: bool) -> None:
+    """Queue a job that waited for approval, or end it: nothing was charged yet."""
+    session.refresh(job, with_for_update=True)
+    if job.state != JobState.WAITING:
+        raise conflict(f"the request waits no longer; it is {shown_state(context, job)}")
+    if approve:
+        job.state = JobState.QUEUED
+    else:
+        fail(context, session, job, REJECTED)
 
 
 def give_back_room(session: Session, job: Job, *, all_of_it: bool = False) -> None:

@@ -13,9 +13,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.privacy.exact import show
+from frith.server.auth.acting import tell
 from frith.server.budget.accounts import open_accounts, quote, require
 from frith.server.budget.checks import check_sale
-from frith.server.budget.views import View
+from frith.server.budget.member_view import View
+from frith.server.budget.proposals import propose_job
 from frith.server.context import Context
 from frith.server.jobs import sizes
 from frith.server.jobs.history import may_answer
@@ -34,18 +37,29 @@ def accept(
     asked: JobRequest,
     key: str | None = None,
     batch_account: str | None = None,
+    reason: str = "",
 ) -> Job:
     """Reserve the cost of a request and queue it, or return the job that it repeats.
+
+    Where the policy wants it approved, it waits, with the `reason` that the analyst gives.
 
     The ledger is locked before the look-up, so that one of two simultaneous requests is first.
     """
     context.book(session).lock()
+    told = {"kind": asked.kind, "epsilon": show(asked.budget.epsilon)}
+    told |= {"delta": show(asked.budget.delta)} if asked.budget.delta else {}
+    told |= {"reason": reason} if reason else {}
+    tell(session, target=view.name, more=told)
     known = _same_key(session, view, member, key, asked)
     if known is not None:
+        tell(session, after={"job": known.id, "repeats": True})
         return known
     job = _same_body(context, session, view, member, asked)
     if job is None:
-        job = _queue(context, session, view, member, asked, batch_account)
+        job = _queue(context, session, view, member, asked, batch_account, reason)
+        tell(session, after={"job": job.id})
+    else:
+        tell(session, after={"job": job.id, "repeats": True})
     if key is not None:
         session.add(RequestKey(member=member.name, key=key, job=job.id))
         session.flush()
@@ -59,10 +73,12 @@ def _queue(
     member: Member,
     asked: JobRequest,
     batch_account: str | None,
+    reason: str,
 ) -> Job:
     _check_queue(context, session, member)
     found = sizes.estimate(session, asked, view.domain)
     sizes.check(context.settings, found)
+    waits = asked.kind != JobKind.DRY_RUN and view.policy.needs_approval(asked.budget)
     job = Job(
         id=context.new_secret(8),
         member=member.name,
@@ -72,7 +88,7 @@ def _queue(
         body=asked.body,
         body_hash=asked.hash,
         seed=int(context.new_secret(4), 16),
-        state=JobState.QUEUED,
+        state=JobState.WAITING if waits else JobState.QUEUED,
         passes=0,
         doing="",
         created=context.now(),
@@ -86,6 +102,8 @@ def _queue(
         _reserve(context, session, view, job, asked, batch_account)
     session.add(job)
     session.flush()
+    if waits:
+        propose_job(context, session, job, member, reason)
     return job
 
 
@@ -119,7 +137,8 @@ def _same_requests(view: View, asked: JobRequest) -> Any:
 
 
 def _check_queue(context: Context, session: Session, member: Member) -> None:
-    query = select(func.count()).where(Job.member == member.name, Job.state == JobState.QUEUED)
+    unfinished = Job.state.in_((JobState.WAITING, JobState.QUEUED))
+    query = select(func.count()).where(Job.member == member.name, unfinished)
     if (session.scalar(query) or 0) >= context.settings.queued_per_member:
         raise Problem(
             ProblemCode.TOO_MANY,

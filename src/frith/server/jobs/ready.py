@@ -45,8 +45,9 @@ def _look(context: Context) -> dict[str, bool]:
         with context.database.read() as session:
             found = {"workers": _workers(context, session), "ledger": _ledger(context, session)}
     except StoreError:
-        return {"database": False, "workers": False, "disk": _disk(context), "ledger": False}
-    return {"database": True, **found, "disk": _disk(context)}
+        found = {"database": False, "workers": False, "ledger": False}
+    witness = {} if context.anchors is None else {"witness": context.watch.sees_witness}
+    return {"database": True, **found, "disk": _disk(context), **witness}
 
 
 def _workers(context: Context, session: Session) -> bool:

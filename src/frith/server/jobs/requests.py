@@ -21,8 +21,12 @@ _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
 _LARGEST = 10_000
 _LARGEST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
 """The largest whole numbers: trees, levels and bins cost time and memory before any question."""
-_RESERVED = {"domain", "epsilon", "delta", "ledger", "n_jobs", "interval", "held_out"}
-"""Parameters that the server sets itself, and those of intervals, which a job does not release."""
+_RESERVED = {
+    "domain", "epsilon", "delta", "ledger", "n_jobs", "device", "interval", "coverage", "held_out",
+    "public", "question_weights",
+}  # fmt: skip
+"""Parameters that the server sets itself, those of intervals and sets, which a job does not release, and
+those of what is known beforehand: that it is public is the curator's to say, not an analyst's."""
 
 ASSUMED = (
     "when a job starts and how long it takes tell nothing about the records",

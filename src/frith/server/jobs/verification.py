@@ -44,6 +44,8 @@ def look(context: Context, rest: Rest = lambda: None) -> Verification:
     walk = Walk(context.patience)
     with context.database.read() as session:
         found = verify(session, context.book(session), walk, rest)
+    beside = tuple(context.watch.compare(whole=True))
+    found = replace(found, faults=(*found.faults, *beside))
     context.watch.adopt(walk, found)
     return found
 

@@ -14,7 +14,9 @@ from sqlalchemy.orm import Session
 
 from frith.client.kinds import JobKind
 from frith.curator import Curator
-from frith.curator.confusion import Score, private_score
+from frith.curator.confusion import Score, score_confusion
+from frith.curator.label_score import LabelScore
+from frith.curator.scoring import ScoreRequest, score_forest
 from frith.domain import Domain
 from frith.domain.synthetic import synthetic_table
 from frith.engines import Engine, open_table
@@ -33,7 +35,7 @@ from frith.server.settings import Settings
 from frith.server.sources import open_source
 
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
-R = TypeVar("R", Forest, Score)
+R = TypeVar("R", Forest, Score, LabelScore)
 
 
 class Unopened(Exception):
@@ -103,7 +105,7 @@ class Work:
         """The document to release."""
         if self.asked.kind == JobKind.SCORE:
             assert self.forest is not None
-            return {"score": _assuming(private_score(curator, self.forest)).to_json()}
+            return {"score": self._score(curator, self.forest)}
         if self.asked.kind == JobKind.COUNT:
             return {"counts": count(self.asked, curator, self._settings)}
         if self.asked.kind == JobKind.UPDATE:
@@ -114,6 +116,14 @@ class Work:
         details = {name: self.asked.details[name] for name in ("learner", "parameters")}
         more = (_MADE_UP,) if self.is_dry else ()
         return {"forest": _assuming(forest, *more).to_json(), **details}
+
+    def _score(self, curator: Curator, forest: Forest) -> dict[str, Any]:
+        """A confusion matrix, unless metrics are named."""
+        details = self.asked.details
+        if "metrics" not in details:
+            return _assuming(score_confusion(curator, forest)).to_json()
+        asked = ScoreRequest(details["metrics"], details["by"], details["positive"])
+        return _assuming(score_forest(curator, forest, asked)).to_json()
 
     def _updated(self, curator: Curator) -> Forest:
         assert self.forest is not None

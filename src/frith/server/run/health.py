@@ -6,9 +6,9 @@ certificate, which is not checked: it names the server's public address, and thi
 
 from __future__ import annotations
 
+import http.client
 import ssl
 import sys
-import urllib.error
 import urllib.request
 
 from frith.server.settings import Settings, load_settings
@@ -30,7 +30,7 @@ def is_alive(settings: Settings) -> bool:
     )
     try:
         return bool(direct.open(ask, timeout=_WAIT_SECONDS).status == 200)
-    except (OSError, urllib.error.URLError):
+    except (OSError, http.client.HTTPException):  # the latter: TLS answered a question without it
         return False
 
 

@@ -1,4 +1,4 @@
-"""A demo server: a public table with a small budget, a curator and an analyst."""
+"""A demo server: a public table with a small budget, its curator, who operates it too, and an analyst."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from frith import datasets
 from frith.client.kinds import Role
 from frith.domain import Domain
 from frith.server.auth import members
+from frith.server.auth.acting import acting, desk
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.connections import Folder
@@ -47,22 +48,25 @@ def fill(context: Context, folder: Path, epsilon: str = "4") -> Sample:
     for part, rows in parts.items():
         rows.to_parquet(folder / f"{part}.parquet")
     domain = replace(domain, records=len(parts["records"]))
-    with context.database.write() as session:
-        for member, role in ((CURATOR, Role.CURATOR), (ANALYST, Role.ANALYST)):
+    policy = Policy(epsilon, analyst_epsilon=epsilon, least_epsilon="0.01")
+    for member, role in ((CURATOR, Role.OPERATOR), (ANALYST, Role.ANALYST)):
+        with acting(context, desk(), "add member", member) as session:
             members.add_member(context, session, member, role)
-        policy = Policy(epsilon, analyst_epsilon=epsilon, least_epsilon="0.01")
+    with acting(context, desk(), "register", name) as session:
         tables.register(
             context, session, name, Source(CONNECTION, "records.parquet"), domain, policy,
-            title="A public sample table",
+            title="A public sample table", curator=CURATOR,
         )  # fmt: skip
+    with acting(context, desk(), "add batch", f"{name}/later") as session:
         tables.add_batch(
             context, session, name, "later", Source(CONNECTION, "later.parquet"), disjoint=True
         )
+    with acting(context, desk(), "grant", f"{name}/{ANALYST}") as session:
         tables.grant(context, session, name, ANALYST)
-        tokens = [
-            members.issue_token(context, session, m, "demo", days=1).text
-            for m in (CURATOR, ANALYST)
-        ]
+    tokens = []
+    for member in (CURATOR, ANALYST):
+        with acting(context, desk(), "create token", member) as session:
+            tokens.append(members.issue_token(context, session, member, "demo", days=1).text)
     return Sample(name, *tokens)
 
 

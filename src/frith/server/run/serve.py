@@ -15,6 +15,7 @@ from frith.server.run.connections import allow_many_files, patient_for
 from frith.server.run.place import BACKLOG
 from frith.server.run.pool import WorkerPool
 from frith.server.run.shutdown import Shutdown
+from frith.server.run.sinks import Sinks
 from frith.server.run.watcher import Watcher
 from frith.server.settings import Settings
 
@@ -34,7 +35,9 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
     try:
         with WorkerPool(settings, shutdown):
             context.watch.follow()  # now, because a sale does it while others wait for the ledger
-            with Watcher(context):
+            context.watch.begin()
+            context.watch.compare(whole=True)
+            with Watcher(context), Sinks(context):
                 server.run(sockets)
     finally:
         context.database.close()

@@ -11,6 +11,7 @@ import structlog
 from frith.ledger.entries import RUNNING
 from frith.server.context import Context
 from frith.server.jobs.verification import look
+from frith.server.run.alerting import tell_alerts
 from frith.server.watch import ChainState
 
 log = structlog.get_logger("frith.ledger")
@@ -46,6 +47,7 @@ class Watcher:
                     self._look()
                     due = time.monotonic() + (every or float("inf"))
                 keep_time(self._context)
+                tell_alerts(self._context)
             except _Over:
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, the watch goes on
@@ -71,8 +73,14 @@ class _Over(Exception):
 
 
 def keep_time(context: Context) -> None:
-    """Check what is new in the chain, and write the time into it before its own falls behind."""
+    """Check what is new in the chain, and write the time into it before its own falls behind.
+
+    Then hold it against its witness, which gets its head.
+    """
     context.watch.follow()
     if context.watch.wants_time:
         with context.database.write() as session:
             context.book(session).tell_time(RUNNING)
+    context.watch.compare()
+    if context.watch.state is not ChainState.BROKEN:
+        context.watch.anchor()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +12,12 @@ from typing import Any
 
 import structlog
 
-from frith.client.kinds import JobState
+from frith.client.kinds import JobState, ProblemCode
 from frith.curator import Curator, Progress
 from frith.engines import Engine
 from frith.errors import SourceError
 from frith.ledger.database import StoreError
+from frith.ledger.witness import WitnessError
 from frith.privacy.budget import Budget
 from frith.privacy.sources import JournaledSource, default_source
 from frith.server.budget.tables import domain_of, get_table
@@ -30,6 +32,7 @@ from frith.server.watch import ChainState, Known
 
 log = structlog.get_logger("frith.worker")
 _SWEEP_EVERY = 60  # times that a worker says that it is there
+_COMPARE_SECONDS = 10  # how old a look at the ledger's witness may be when a job is taken
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
 UNOPENED, UNTRIED = 3, 4
 """The exit codes of a job's process that could not open the source, and that did not try."""
@@ -62,6 +65,7 @@ class Worker:
         self.context, self.name = context, name or context.new_secret(6)
         self._make_curator, self._cage = make_curator, cage
         self._quarantine = Quarantine(context)
+        self._compared = -math.inf
 
     def run(self, is_over: Callable[[], bool], idle_seconds: float = 0.2) -> None:
         """Work until `is_over`; a job that has begun is finished first."""
@@ -70,6 +74,9 @@ class Worker:
             while not is_over():
                 try:
                     busy = self.work_once()
+                except WitnessError:
+                    log.warning("the witness cannot be used; no job is started; trying again")
+                    busy = False
                 except StoreError:
                     log.warning("the database cannot be used; trying again")
                     busy = False
@@ -78,7 +85,11 @@ class Worker:
         log.info("worker stopped", worker=self.name)
 
     def work_once(self) -> bool:
-        """Do one job; False if there was none."""
+        """Do one job; False if there was none.
+
+        None is taken while the ledger's witness does not answer, so that none is charged for nothing.
+        """
+        self._compare()
         with self.context.database.write() as session:
             job = lifecycle.take(self.context, session, self.name, self._quarantine)
             if job is None:
@@ -90,6 +101,13 @@ class Worker:
             else:
                 self._supervise(self._cage, job_id, reads, lost)
         return True
+
+    def _compare(self) -> None:
+        """Hold the ledger against its witness now and then; raises while that cannot be done."""
+        watch = self.context.watch
+        if not watch.sees_witness or time.monotonic() - self._compared >= _COMPARE_SECONDS:
+            watch.compare()
+            self._compared = time.monotonic()
 
     def _note(self, reads: lifecycle.Reads | None, opened: bool | None) -> None:
         """Leave a source that could not be opened alone for a while; one not tried stays as it is."""
@@ -174,16 +192,28 @@ class Worker:
             return None
         if is_new:
             work.rehearse()
+        elif not work.is_dry and self.context.watch.has_ended(job_id):
+            log.error("job has stored an answer that the database lacks", job=job_id)
+            raise Problem(ProblemCode.FAILED, FAILED)  # another draw would be a second answer
         with work.opened() as engine:
             stored = self._start(job_id, work)
             log.info("job started", job=job_id, kind=work.asked.kind)
-            return work.run(self._curator(job_id, engine, work.asked.budget, stored))
+            document = work.run(self._curator(job_id, engine, work.asked.budget, stored))
+        if not work.is_dry:
+            self.context.watch.anchor(ended=job_id)
+        return document
 
     def _start(self, job_id: str, work: Work) -> list[Any]:
-        """Charge the job, and return what earlier attempts stored."""
+        """Charge the job, and return what earlier attempts stored.
+
+        The charge is anchored before a record is read: no copy of the database that lacks it passes.
+        """
         with self.context.database.write() as session:
             lifecycle.start(self.context, session, job_id, self.name, work.domain.names)
-            return lifecycle.answers(session, job_id)
+            stored = lifecycle.answers(session, job_id)
+        if not work.is_dry:
+            self.context.watch.anchor()
+        return stored
 
     def _curator(
         self, job_id: str, engine: Engine, budget: Budget, stored: Sequence[Any]

@@ -30,17 +30,18 @@ def create(form: PostedForm, page: Page) -> Response:
 
 @router.post("/account/tokens/{token}/revoke")
 def revoke(form: PostedForm, token: str, page: Page) -> Response:
-    with page.write() as session:
+    with page.act("revoke token", token) as session:
         members.revoke_token(page.context, session, token, page.member)
     return page.go("account", done="revoked")
 
 
 def issue(page: PageRequest, member: str, form: Form) -> members.Issued:
     """A new token with the form's note and days."""
-    asked = read_document(d.TokenRequest, form.given("note", "days"))
-    with page.write() as session:
+    scopes = form.all("scopes") or None
+    asked = read_document(d.TokenRequest, form.given("note", "days") | {"scopes": scopes})
+    with page.act("create token", member) as session:
         return members.issue_token(
-            page.context, session, member, asked.note, asked.days, page.credential
+            page.context, session, member, asked.note, asked.days, page.credential, asked.scopes
         )
 
 

@@ -34,6 +34,13 @@ def bar(share: float, error: float = 0.0) -> Markup:
     return _svg("bar", (100, 10), f"{share:.0%}", _box("bar-share", 0, 1, 100 * share, 8), whisker)
 
 
+def interval(value: float, low: float, high: float) -> Markup:
+    """A share with its interval, from 0 to 1."""
+    said = f"{value:.0%}, between {low:.0%} and {high:.0%}"
+    whisker = _box("bar-error", 100 * low, 3.6, max(0.4, 100 * (high - low)), 2.8)
+    return _svg("bar", (100, 10), said, whisker, _box("bar-share", 99 * value, 1, 1, 8))
+
+
 @dataclass(frozen=True)
 class Line:
     """What one analyst had spent in total, at each time that it grew."""

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from sqlalchemy.orm import Session
 
+from frith.client.estimators import score_of
 from frith.client.kinds import JobKind, ProblemCode
-from frith.curator.confusion import Score
+from frith.curator.scoring import ScoreRequest
 from frith.forest import Forest
 from frith.forest.report.facts import NOT_THE_SAME, facts_of, recipe, spent_rows
 from frith.growing.rule_tree import margin_of_rules
@@ -18,10 +19,11 @@ from frith.privacy.budget import Budget
 from frith.server.auth.caller import HEAVY
 from frith.server.budget import tables
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.views import View
+from frith.server.budget.member_view import View
 from frith.server.jobs import forests, history
 from frith.server.jobs.forests import Released
 from frith.server.problems import Problem
+from frith.server.web.confirming import confirm, is_confirmed
 from frith.server.web.downloads import IMAGE, download, find
 from frith.server.web.forms import EMPTY, Form, PostedForm
 from frith.server.web.page_request import Page, PageRequest
@@ -97,27 +99,65 @@ def quote(
 
 @router.post("/forests/{forest}/scores", dependencies=HEAVY)
 def score(form: PostedForm, forest: str, page: Page) -> Response:
-    return _ask(page, forest, form, "score", SCORE)
+    return _ask(page, forest, form, "score", _scoring(form), "Score")
 
 
 @router.post("/forests/{forest}/updates", dependencies=HEAVY)
 def update(form: PostedForm, forest: str, page: Page) -> Response:
-    return _ask(page, forest, form, "update", forests.About(JobKind.UPDATE, form.text("batch")))
+    about = forests.About(JobKind.UPDATE, form.text("batch"))
+    return _ask(page, forest, form, "update", about, "Update")
 
 
 @router.post("/forests/{forest}/rules", dependencies=HEAVY)
 def count_rules(form: PostedForm, forest: str, page: Page) -> Response:
-    return _ask(page, forest, form, "counted", RULES)
+    return _ask(page, forest, form, "counted", RULES, "Count the rules of")
 
 
-def _ask(page: PageRequest, forest: str, form: Form, at: str, about: forests.About) -> Response:
+def _scoring(form: Form) -> forests.About:
+    """A confusion matrix, or scores of one label's probabilities."""
+    if form.text("what") != "probabilities":
+        return SCORE
+    by = (form.text("by"),) if form.text("by") else ()
+    asked = ScoreRequest(None, by, form.text("positive") or None)
+    return forests.About(JobKind.SCORE, scoring=asked)
+
+
+def _ask(
+    page: PageRequest, forest: str, form: Form, at: str, about: forests.About, verb: str
+) -> Response:
+    question = _confirm(page, forest, form, at, about, verb)
+    if question is not None:
+        return question
     try:
         budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
-        with page.write() as session:
-            job = forests.ask(page.context, session, forest, page.member, budget, about)
+        with page.act("ask", forest) as session:
+            reason = form.text("reason")
+            job = forests.ask(
+                page.context, session, forest, page.member, budget, about, reason=reason
+            )
     except Problem as problem:
         return _forest_page(page, forest, form=form, problem=problem, at=at)
     return page.go("jobs", job.id)
+
+
+def _confirm(
+    page: PageRequest, forest: str, form: Form, at: str, about: forests.About, verb: str
+) -> HTMLResponse | None:
+    """The question whether to spend; None once it was answered, or if asking will be refused."""
+    with page.read() as session:
+        try:
+            found = forests.find_forest(page.context, session, forest, page.member)
+            view = tables.see(session, found.job.table, page.member)
+        except Problem:
+            return None
+        epsilon, delta = form.text("epsilon"), form.text("delta")
+        said = _price(page, session, found, view, about, epsilon, delta)
+        if is_confirmed(form, said):
+            return None
+        apart = about.batch if about.batch in tables.list_disjoint(session, view.name) else None
+        account = own_account(page, session, view, apart)
+    return confirm(page, form, said, account, f"{verb} a forest on {view.name}.",
+                   f"/forests/{forest}#{at}")  # fmt: skip
 
 
 def _forest_page(
@@ -181,7 +221,7 @@ def _scores(page: PageRequest, session: Session, found: Released) -> list[dict[s
     return [
         {
             "job": history.describe(context, session, job),
-            "score": Score.from_json(history.released(context, session, job)["score"]),
+            "score": score_of(history.released(context, session, job)["score"]),
         }
         for job in forests.list_scores(context, session, found.job)
     ]

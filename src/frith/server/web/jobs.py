@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState
 from frith.server.auth.caller import Before
+from frith.server.auth.roles import curates
 from frith.server.jobs import forests, history, lifecycle
 from frith.server.schema import Job
 from frith.server.web.forms import PostedForm
@@ -33,7 +34,9 @@ def older_than(found: list[Job]) -> str | None:
 def show_job(job: str, page: Page) -> HTMLResponse:
     document, result = _look(page, job)
     every = page.context.settings.deliver_every
-    return page.show("job.html", job=document, result=result, every=every)
+    with page.read() as session:
+        is_curator = curates(session, page.member, document.table)
+    return page.show("job.html", job=document, result=result, every=every, is_curator=is_curator)
 
 
 @router.get("/jobs/{job}/state")
@@ -46,7 +49,7 @@ def job_state(job: str, page: Page) -> JSONResponse:
 
 @router.post("/jobs/{job}/cancel")
 def cancel(form: PostedForm, job: str, page: Page) -> Response:
-    with page.write() as session:
+    with page.act("cancel", job, lock=False) as session:
         found = history.find_job(session, job, page.member)
         lifecycle.cancel(page.context, session, found, page.member)
         done = "cancelled" if found.state == JobState.CANCELLED else "stopped"

@@ -8,12 +8,15 @@ from urllib.parse import quote
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from frith.server.auth.caller import Caller
+from frith.server.auth.caller import Caller, check_match
 from frith.server.web.render import render_page
 
 NOTICES = {
     "registered": "The table is registered. Grant it to an analyst next.",
     "policy": "The policy is saved.",
+    "proposed": "The raise is proposed. Another curator of the table or an operator approves it.",
+    "approved": "Approved, and done.",
+    "rejected": "Rejected. Nothing was changed or charged.",
     "version": "The version is raised: repeated requests are now new requests.",
     "batch": "The batch is registered.",
     "granted": "The grant is saved.",
@@ -22,6 +25,8 @@ NOTICES = {
     "revoked": "The token is revoked, and so is everything that was made with it.",
     "stopped": "The job is stopped; its charge is kept.",
     "disabled": "They are disabled, and all their tokens are revoked, with all that was made with them.",
+    "curator": "The table has another curator.",
+    "no-curator": "They no longer curate the table.",
     "enabled": "They may sign in again, with new tokens.",
     "cancelled": "The job and its reservation are cancelled.",
 }
@@ -32,7 +37,7 @@ class PageRequest(Caller):
     """A caller in a browser."""
 
     def __init__(self, request: Request):
-        super().__init__(request.app.state.context, request.state.credential)
+        super().__init__(request)
         self.request, self.signed_in = request, request.state.signed_in
 
     def show(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -48,15 +53,8 @@ class PageRequest(Caller):
 
 
 async def _visit(request: Request) -> PageRequest:
+    check_match(request)
     return PageRequest(request)
 
 
-async def _curator(request: Request) -> PageRequest:
-    page = PageRequest(request)
-    page.must_be_curator()
-    return page
-
-
 Page = Annotated[PageRequest, Depends(_visit)]
-CuratorPage = Annotated[PageRequest, Depends(_curator)]
-"""For pages that only curators may open."""

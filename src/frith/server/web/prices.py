@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from frith.privacy.budget import Budget
+from frith.privacy.exact import show
 from frith.server.budget import accounts
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.views import View
+from frith.server.budget.member_view import View
 from frith.server.problems import Problem
 from frith.server.web import texts
 from frith.server.web.page_request import PageRequest
@@ -37,6 +38,7 @@ def price(
             "granted": False,
             "text": texts.sentence(problem.message),
             "share": 0,
+            "cost": "",
             "meaning": "",
         }
     quote = accounts.quote(*account, budget, apart)
@@ -46,5 +48,6 @@ def price(
         "granted": granted,
         "text": texts.quoted(quote, own) + (" The batch has a budget of its own." if apart else ""),
         "share": float(quote.cost / own.total) if granted and not apart else 0.0,
+        "cost": show(quote.cost),
         "meaning": texts.meaning(budget, view.domain.person),
     }

@@ -8,7 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from frith.server.auth.middleware import address_of, cookie_of
+from frith.server.auth.acting import acting
+from frith.server.auth.caller import actor_of, address_of
+from frith.server.auth.login import is_offered
+from frith.server.auth.members import check_token, credential_of
+from frith.server.auth.middleware import cookie_of
 from frith.server.auth.sessions import COOKIE, sign_in, sign_out
 from frith.server.context import Context
 from frith.server.problems import Problem
@@ -30,8 +34,9 @@ def safe_next(path: str) -> str:
 
 
 @router.get("/sign-in")
-def ask(next: str = "/") -> HTMLResponse:
-    return render_page("sign_in.html", next=safe_next(next), problem=None)
+def ask(request: Request, next: str = "/") -> HTMLResponse:
+    offered = is_offered(request.app.state.context.settings)
+    return render_page("sign_in.html", next=safe_next(next), problem=None, offered=offered)
 
 
 @router.post("/sign-in")
@@ -41,18 +46,19 @@ def enter(request: Request, form: Annotated[Form, Depends(read_form)]) -> Respon
     try:
         cookie = _sign_in(request, form.text("token"))
     except Problem as problem:
-        return render_page("sign_in.html", problem.status, next=target, problem=problem)
+        offered = is_offered(request.app.state.context.settings)
+        return render_page(
+            "sign_in.html", problem.status, next=target, problem=problem, offered=offered
+        )
     answer = RedirectResponse(target, status_code=303)
-    context: Context = request.app.state.context
-    answer.set_cookie(
-        COOKIE,
-        cookie,
-        httponly=True,
-        samesite="strict",
-        secure=context.settings.cookies_need_tls,
-        path="/",
-    )
+    set_session(answer, request.app.state.context, cookie)
     return answer
+
+
+def set_session(answer: Response, context: Context, cookie: str) -> None:
+    """Give the browser the cookie of its session."""
+    secure = context.settings.cookies_need_tls
+    answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=secure, path="/")
 
 
 def _sign_in(request: Request, token: str) -> str:
@@ -64,11 +70,15 @@ def _sign_in(request: Request, token: str) -> str:
     )
     auth.allow_guess(address, token)
     try:
-        with context.database.write() as session:
+        with context.database.read() as session:
+            credential = credential_of(*check_token(context, session, token))
+        request.state.credential = credential
+        with acting(context, actor_of(request.scope), "sign in", credential.member.name) as session:
             cookie = sign_in(context, session, token)
             sign_out(session, cookie_of(request.scope))
-    except Problem:
+    except Problem as problem:
         auth.count_guess(address, token, right=False)
+        auth.write_wrong(request.scope, token, problem)
         raise
     auth.count_guess(address, token, right=True)
     return cookie
@@ -76,7 +86,7 @@ def _sign_in(request: Request, token: str) -> str:
 
 @router.post("/sign-out")
 def leave(form: PostedForm, page: Page) -> Response:
-    with page.write() as session:
+    with page.act("sign out", page.member.name) as session:
         sign_out(session, cookie_of(page.request.scope))
     answer = RedirectResponse("/sign-in", status_code=303)
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")

@@ -11,14 +11,16 @@ from sqlalchemy.orm import Session
 from frith.client.kinds import JobKind
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact
+from frith.server.auth import roles
 from frith.server.budget import accounts, tables
 from frith.server.budget.amounts import read_budget
-from frith.server.budget.views import View
+from frith.server.budget.member_view import View
 from frith.server.jobs import history, queue
-from frith.server.jobs.requests import ask_to_train
+from frith.server.jobs.requests import JobRequest, ask_to_train
 from frith.server.problems import Problem
 from frith.server.schema import Job
 from frith.server.web import texts
+from frith.server.web.confirming import confirm, is_confirmed
 from frith.server.web.forms import EMPTY, Form, PostedForm
 from frith.server.web.learners import offers, read_parameters
 from frith.server.web.page_request import Page, PageRequest
@@ -47,6 +49,9 @@ def train(form: PostedForm, table: str, page: Page) -> Response:
     kind = JobKind.DRY_RUN if form.text("kind") == JobKind.DRY_RUN else JobKind.TRAIN
     if form.text("kind") == "quote":  # sent by browsers without scripts
         return _table_page(page, table, form)
+    question = _confirm(page, table, form) if kind is JobKind.TRAIN else None
+    if question is not None:
+        return question
     try:
         job = _ask(page, table, kind, form)
     except Problem as problem:
@@ -88,15 +93,37 @@ def slider(view: View) -> dict[str, Any]:
     return {"largest": f"{largest:g}", "step": f"{largest / 200:g}", "least": policy.least_epsilon}
 
 
-def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:
-    budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
-    with page.write() as session:
-        view = tables.see(session, table, page.member)
+def _confirm(page: PageRequest, table: str, form: Form) -> HTMLResponse | None:
+    """The question whether to spend; None once it was answered, or if asking will be refused."""
+    with page.read() as session:
+        try:
+            view = tables.see(session, table, page.member)
+            _read_request(view, JobKind.TRAIN, form)
+        except Problem:
+            return None
         learner = form.text("learner") or view.learner
-        parameters = read_parameters(learner, view.learners.get(learner), form)
-        asked = ask_to_train(kind, learner, budget, parameters, view.domain)
-        view.policy.check(learner, budget)
-        return queue.accept(page.context, session, view, page.member, asked)
+        found = _price(page, session, view, form.text("epsilon"), form.text("delta"), learner)
+        if is_confirmed(form, found):
+            return None
+        account = own_account(page, session, view)
+    return confirm(page, form, found, account, f"Train {learner} on {table}.", f"/tables/{table}")
+
+
+def _read_request(view: View, kind: str, form: Form) -> JobRequest:
+    budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
+    learner = form.text("learner") or view.learner
+    parameters = read_parameters(learner, view.learners.get(learner), form)
+    asked = ask_to_train(kind, learner, budget, parameters, view.domain)
+    view.policy.check(learner, budget)
+    return asked
+
+
+def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:
+    with page.act("ask", table) as session:
+        view = tables.see(session, table, page.member)
+        asked = _read_request(view, kind, form)
+        reason = form.text("reason")
+        return queue.accept(page.context, session, view, page.member, asked, reason=reason)
 
 
 def _table_page(
@@ -108,6 +135,7 @@ def _table_page(
         found = history.list_jobs(session, page.member, Job.table == table, limit=_HISTORY)
         values = {
             "view": view,
+            "is_curator": roles.curates(session, page.member, table),
             "account": own_account(page, session, view),
             "jobs": history.describe_all(page.context, session, found),
             "batches": [

@@ -8,18 +8,23 @@ from fractions import Fraction
 from typing import Any
 
 from frith.client.documents import Quote
-from frith.client.kinds import JobState
+from frith.client.kinds import JobState, Scope
 from frith.domain import Attribute, Domain, Numeric, Person
 from frith.domain.notebook import kind_of as kind_of
 from frith.ledger import State
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, readable
-from frith.privacy.guarantee import RECORD, Guarantee, person_neighbors
+from frith.privacy.guarantee import Guarantee
+from frith.privacy.neighbors import RECORD, person_neighbors
 from frith.privacy.promise import promise
 from frith.server.budget.accounts import in_epsilon
 
 _VALUES = 12  # values of an attribute that are listed
-STATES = {state: state.value for state in JobState} | {JobState.QUEUED: "waiting for a worker"}
+SCOPES = tuple(Scope)
+STATES = {state: state.value for state in JobState} | {
+    JobState.WAITING: "waiting for approval",
+    JobState.QUEUED: "waiting for a worker",
+}
 KINDS = {
     "train": "forest",
     "dry-run": "dry run",

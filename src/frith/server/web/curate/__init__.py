@@ -2,8 +2,16 @@
 
 from fastapi import APIRouter
 
-from frith.server.web.curate import ledger, members, overview, register, review
+from frith.server.web.curate import (
+    ledger,
+    log,
+    members,
+    overview,
+    proposals,
+    register,
+    review,
+)
 
 router = APIRouter()
-for part in (overview, register, review, members, ledger):
+for part in (overview, register, review, members, proposals, ledger, log):
     router.include_router(part.router)

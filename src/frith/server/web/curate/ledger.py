@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from frith.server.auth.caller import HEAVY
 from frith.server.budget.export import stream_csv, stream_json
 from frith.server.jobs import verification
-from frith.server.web.page_request import CuratorPage
+from frith.server.web.page_request import Page
 
 router = APIRouter(prefix="/curate")
 _SHOWN = 100  # entries on a page
@@ -18,7 +18,7 @@ _SHOWN = 100  # entries on a page
 
 @router.get("/ledger", dependencies=HEAVY)
 def show_ledger(
-    page: CuratorPage,
+    page: Page,
     before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
     check: bool = False,
 ) -> HTMLResponse:
@@ -33,12 +33,12 @@ def show_ledger(
 
 
 @router.get("/ledger.csv", dependencies=HEAVY)
-def export_csv(page: CuratorPage) -> Response:
+def export_csv(page: Page) -> Response:
     return _download(stream_csv(page), "ledger.csv")
 
 
 @router.get("/ledger.json", dependencies=HEAVY)
-def export_json(page: CuratorPage) -> Response:
+def export_json(page: Page) -> Response:
     return _download(stream_json(page), "ledger.json")
 
 

@@ -22,7 +22,7 @@ async function look() {
   const answer = await fetch(card.dataset.job, { redirect: "error" });
   if (!answer.ok) return;
   const said = await answer.json();
-  if (said.state === "queued" || said.state === "running") {
+  if (said.state === "waiting" || said.state === "queued" || said.state === "running") {
     show(said);
     setTimeout(again, 1000);
   } else if (said.result) {

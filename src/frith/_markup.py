@@ -1,6 +1,7 @@
 """HTML and SVG from Python: tags around text, everything escaped that is not a tag itself.
 
-Pages of the core and pictures need no more than this; jinja2 and markupsafe come with the server.
+Pages of the core, pictures and notebooks need no more than this; jinja2 and markupsafe come with the
+server.
 """
 
 from __future__ import annotations
@@ -11,6 +12,13 @@ from html import escape
 from typing import Any
 
 _NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML holds none of them
+
+
+_CARD = (
+    ".frith{max-width:60em}.frith .wide{overflow-x:auto}.frith p,.frith ul{margin:.3em 0}"
+    ".frith td,.frith th{text-align:left;vertical-align:top}.frith .number{text-align:right}"
+    ".frith summary{cursor:pointer}"
+)
 
 
 class Html(str):
@@ -43,6 +51,21 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Sequence[
     body = join(tag("tr", cells("td", row)) for row in rows)
     whole = tag("table", tag("thead", tag("tr", cells("th", head))), tag("tbody", body))
     return tag("div", whole, class_="wide")
+
+
+def lines(*sentences: Any) -> Html:
+    """A paragraph for each sentence."""
+    return join(tag("p", sentence) for sentence in sentences)
+
+
+def card(title: str, *body: Any) -> str:
+    """A titled part of a notebook's page. It brings its few styles along."""
+    return str(tag("div", tag("style", Html(_CARD)), tag("strong", title), *body, class_="frith"))
+
+
+def folded(title: str, *body: Any) -> Html:
+    """A part that opens on a click."""
+    return tag("details", tag("summary", title), *body)
 
 
 def page(title: str, style: str, *body: Any) -> str:

@@ -1,4 +1,7 @@
-"""What was spent on a table, for its curator's page: read from a bounded number of entries."""
+"""What was spent on a table, for its curator's page: read from a bounded number of entries.
+
+Nothing is reserved or charged here: see `server/jobs/queue.py` and `server/jobs/lifecycle.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from frith.ledger import Receipt
 from frith.ledger.book import account, entry, head
+from frith.ledger.entries import FIELDS, actor_in
 
 _LOOKED_AT = 5_000  # of the ledger's last entries
 _SEEKS = 1_280  # in the index, for one chart
@@ -34,7 +38,10 @@ def recent(session: Session, table: str, limit: int) -> list[Receipt]:
     query = select(last, account.c.unit).join(account, account.c.name == last.c.account)
     query = query.where(account.c.table == table).order_by(last.c.id.desc()).limit(limit)
     rows = session.connection().execute(query)
-    return [Receipt.from_json({n: getattr(row, n) for n in Receipt.__slots__}) for row in rows]
+    return [
+        Receipt.from_json({n: getattr(row, n) for n in FIELDS} | {"actor": actor_in(row.salt)})
+        for row in rows
+    ]
 
 
 def spending(session: Session, table: str) -> list[Spent]:

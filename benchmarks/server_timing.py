@@ -1,0 +1,221 @@
+"""What time tells: two tables one record apart, told apart by how long things take, or not.
+
+    python benchmarks/server_timing.py [--jobs 200] [--quick]
+
+The tables differ by one record, whose text has 40 MB. An attacker asks for a forest of one of them, by a
+coin, and notes when it is delivered; another analyst times other routes meanwhile. The server is pinned
+to one core, the worker to another, which stands in for two hosts; client and database share the
+server's. A logistic regression over all that was noted, cross-validated, and each number alone, guess the
+table: AUC 0.5 is a coin. With `deliver_every` each must stay under 0.6 (above 0.4); without it the
+attacker must win, or the experiment shows nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import httpx2
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.common import RESULTS
+from benchmarks.server_process import ANALYST, ServerProcess
+from frith.domain import Categorical, Domain
+from frith.server.budget import tables
+from frith.server.budget.policies import Policy
+from frith.server.run.sample import CONNECTION
+from frith.server.sources import Source
+
+LIMIT = 0.6
+CELL, RECORDS = 40_000_000, 5_000
+EVERY = 6  # seconds between deliveries: several times what a job takes
+CONTROL = 30  # jobs without a schedule
+
+
+def make_tables(server: ServerProcess) -> Domain:
+    """Two CSV files that differ by their first record."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.choice(["x", "y", "z"], RECORDS),
+                         "b": rng.choice(["u", "v"], RECORDS),
+                         "who": rng.choice(["yes", "no"], RECORDS)})  # fmt: skip
+    long = pd.DataFrame({"a": ["q" * CELL], "b": ["u"], "who": ["yes"]})
+    rows.to_csv(server.folder / "without.csv", index=False)
+    pd.concat([long, rows]).to_csv(server.folder / "with.csv", index=False)
+    domain = Domain(
+        [Categorical("a", ("x", "y", "z")), Categorical("b", ("u", "v"))],
+        Categorical("who", ("yes", "no")),
+        records=RECORDS,
+    )
+    context = server.context()
+    with context.database.write() as session:
+        for name in ("with", "without"):
+            source = Source(CONNECTION, f"{name}.csv")
+            tables.register(context, session, name, source, domain, Policy("1000000"))
+            tables.grant(context, session, name, ANALYST)
+            tables.grant(context, session, name, "other")
+    context.database.close()
+    return domain
+
+
+def pinned(core: int) -> list[str]:
+    cores = sorted(os.sched_getaffinity(0))
+    return ["taskset", "-c", str(cores[core % len(cores)])]
+
+
+class Other(threading.Thread):
+    """Another analyst, who times what the server answers while a job runs."""
+
+    def __init__(self, server: ServerProcess, token: str):
+        super().__init__(daemon=True)
+        self._server, self._token, self._over = server, token, threading.Event()
+        self.times: list[float] = []
+
+    def run(self) -> None:
+        with httpx2.Client(base_url=self._server.url, timeout=60) as client:
+            client.headers["Authorization"] = f"Bearer {self._token}"
+            while not self._over.wait(0.05):
+                began = time.monotonic()
+                client.post("/v1/tables/without/quotes", json={"epsilon": "0.01"})
+                self.times.append(time.monotonic() - began)
+
+    def end(self) -> list[float]:
+        self._over.set()
+        self.join()
+        return self.times
+
+
+def one_job(server: ServerProcess, other: str, table: str, number: int) -> dict[str, float]:
+    """Ask for one forest; everything that the two analysts could note meanwhile."""
+    watcher = Other(server, other)
+    watcher.start()
+    with httpx2.Client(base_url=server.url, timeout=60) as client:
+        client.headers["Authorization"] = f"Bearer {server.sample.analyst_token}"
+        body = {"epsilon": "0.01", "learner": "random-decision",
+                "parameters": {"n_trees": 2, "random_state": number}}  # fmt: skip
+        began = time.monotonic()
+        job = client.post(f"/v1/tables/{table}/forests", json=body).json()["id"]
+        accepted = time.monotonic() - began
+        while True:
+            found = client.get(f"/v1/jobs/{job}").json()
+            if found["state"] in ("done", "failed"):
+                break
+            time.sleep(0.02)
+        delivered = time.monotonic() - began
+        assert found["state"] == "done", found
+    times = watcher.end()
+    return {
+        "delivered after": delivered,
+        "accepted after": accepted,
+        "others' mean": statistics.fmean(times),
+        "others' median": statistics.median(times),
+        "others' 90th": sorted(times)[int(len(times) * 0.9)],
+        "others' slowest": max(times),
+        "others' answers": float(len(times)),
+    }
+
+
+def run(n_jobs: int, every: int) -> pd.DataFrame:
+    """So many jobs on either table by a coin; one row a job."""
+    with tempfile.TemporaryDirectory(prefix="frith-timing-") as folder:
+        server = ServerProcess(
+            Path(folder), epsilon="1", workers=0, deliver_every=every, queued_per_member=1_000
+        )
+        context = server.context()
+        other = server.new_analyst("other", context)
+        context.database.close()
+        make_tables(server)
+        environment = os.environ | {
+            f"FRITH_{n.upper()}": str(v) for n, v in server.settings.items()
+        }
+        server.start()
+        assert server.process is not None
+        for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {int(pinned(0)[2])})
+        os.sched_setaffinity(0, {int(pinned(0)[2])})
+        with (server.folder / "worker.log").open("wb") as log:
+            worker = subprocess.Popen([*pinned(1), sys.executable, "-m", "frith", "worker"],
+                                      env=environment, stdout=log, stderr=log)  # fmt: skip
+            try:
+                rng, rows = random.Random(0), []
+                coins = [i % 2 for i in range(n_jobs)]
+                rng.shuffle(coins)
+                for i in range(4):  # the first jobs wait for what is compiled
+                    one_job(server, other, ("with", "without")[i % 2], 10_000 + i)
+                for number, coin in enumerate(coins):
+                    table = ("without", "with")[coin]
+                    rows.append(one_job(server, other, table, number) | {"with": coin})
+            finally:
+                worker.terminate()
+                worker.wait(60)
+                server.kill()
+    return pd.DataFrame(rows)
+
+
+def aucs(rows: pd.DataFrame) -> dict[str, float]:
+    """How well each number alone, and all of them together, tell the tables apart."""
+    coins, numbers = rows["with"].to_numpy(), rows.drop(columns="with")
+    found = {name: float(roc_auc_score(coins, numbers[name])) for name in numbers}
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    guesses = cross_val_predict(model, numbers, coins, cv=folds, method="predict_proba")[:, 1]
+    return found | {"all together": float(roc_auc_score(coins, guesses))}
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--jobs", type=int, default=200)
+    options.add_argument("--quick", action="store_true", help="a few jobs, no file")
+    given = options.parse_args()
+    if shutil.which("taskset") is None or len(os.sched_getaffinity(0)) < 2:
+        print("this needs taskset and two cores")
+        return 1
+    all_cores = os.sched_getaffinity(0)
+    n_jobs, control = (4, 4) if given.quick else (given.jobs, CONTROL)
+    without = aucs(run(control, 0))
+    os.sched_setaffinity(0, all_cores)
+    scheduled = aucs(run(n_jobs, EVERY))
+    found = {"shown at once": without, f"shown every {EVERY} s": scheduled}
+    print(json.dumps(found, indent=1))
+    told_apart = max(without["delivered after"], without["all together"]) >= 0.9
+    hidden = all(1 - LIMIT <= auc <= LIMIT for auc in scheduled.values())
+    if not given.quick:
+        (RESULTS / "server_timing.md").write_text(
+            _page(without, scheduled, n_jobs, control), encoding="utf-8"
+        )
+    return 0 if told_apart and hidden else 1
+
+
+def _page(without: dict[str, float], scheduled: dict[str, float], n_jobs: int, control: int) -> str:
+    spread = 1.96 * (n_jobs / 2 * 2 + 1) ** 0.5 / (12 * (n_jobs / 2) ** 2) ** 0.5
+    rows = [f"| {name} | {without[name]:.2f} | {scheduled[name]:.2f} |" for name in scheduled]
+    return (
+        f"# What time tells\n\n`python benchmarks/server_timing.py --jobs {n_jobs}`: two tables of "
+        f"{RECORDS:,} records, one with a further record whose text has {CELL // 10**6} MB. The server is "
+        "pinned to one core and the worker to another, as a stand-in for two hosts. AUC of guessing the "
+        f"table from what analysts can time: {control} jobs shown at once, {n_jobs} every {EVERY} seconds. "
+        f"A coin lies within {spread:.2f} of 0.5 in 95 of 100 such runs.\n\n"
+        f"| what is timed | shown at once | every {EVERY} s |\n|---|---:|---:|\n"
+        + "\n".join(rows)
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

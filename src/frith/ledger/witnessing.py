@@ -1,0 +1,72 @@
+"""A witness for servers on other hosts: takes signed lines by POST, gives them by GET."""
+
+from __future__ import annotations
+
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from frith.errors import FormatError
+from frith.ledger.anchors import Anchor, is_signed
+from frith.ledger.witness import FileWitness, WitnessError
+
+_MOST_BYTES = 4_096
+_SECONDS = 10
+
+
+def make_server(file: Path, trusted: frozenset[str], host: str, port: int) -> ThreadingHTTPServer:
+    """A server that keeps lines in a file; it adds to it and does nothing else with it."""
+    if not trusted:
+        raise FormatError("name at least one public key to trust")
+    kept, lock = FileWitness(file), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = _SECONDS
+        server_version, sys_version = "frith-witness", ""
+
+        def do_GET(self) -> None:
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+            last = query.get("last", ["0"])[-1]
+            try:
+                lines = [line for line in kept.lines() if line.strip()]
+            except WitnessError:
+                self._answer(503, "the lines cannot be read")
+                return
+            count = int(last) if last.isdecimal() and len(last) < 10 else 0
+            self._answer(200, "".join(f"{line}\n" for line in lines[-count:]))
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            if not length.isdecimal() or int(length) > _MOST_BYTES:
+                self._answer(413, "an anchor is shorter")
+                return
+            try:
+                anchor = Anchor.from_line(self.rfile.read(int(length)).decode())
+            except (FormatError, UnicodeDecodeError):
+                self._answer(400, "this is not an anchor")
+                return
+            if anchor.key not in trusted or not is_signed(anchor):
+                self._answer(403, "this anchor is not signed by a key that is trusted here")
+                return
+            try:
+                with lock:
+                    kept.add(anchor.to_line())
+            except WitnessError:
+                self._answer(503, "the line cannot be kept")
+                return
+            self._answer(201, "kept")
+
+        def _answer(self, status: int, text: str) -> None:
+            body = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing: what is worth noting is in the file."""
+
+    return ThreadingHTTPServer((host, port), Handler)

@@ -1,0 +1,22 @@
+"""Domains that a table pays for itself."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from frith.client import documents as d
+from frith.server.api.tables import get_table
+from frith.server.auth.caller import HEAVY, Called
+from frith.server.budget.paid_domains import register_paid
+
+router = APIRouter(tags=["tables"])
+
+
+@router.post("/paid-domains", status_code=201, dependencies=HEAVY)
+def buy_domain(asked: d.PaidTableRequest, caller: Called) -> d.TableInfo:
+    """Register a table whose bounds and values are not public: its domain is bought from its budget.
+
+    For curators. The price is charged before noise is drawn, also where the draft fails then.
+    """
+    register_paid(caller.context, asked, caller.member.name, caller.act)
+    return get_table(asked.name, caller)

@@ -1,0 +1,155 @@
+"""What one person proposes and another one approves: raises of a budget, and requests that must wait.
+
+A table's total is what protects people, so no one raises it alone. Whoever approves is another person
+than who proposed, and than who owns the service account that did, and curates the table or operates
+the server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from frith.client.documents import PolicyRequest
+from frith.client.documents import Proposal as ProposalDocument
+from frith.client.kinds import ProblemCode, ProposalKind, ProposalState
+from frith.server.auth.acting import tell
+from frith.server.auth.members import get_member
+from frith.server.auth.roles import curated_by, curates
+from frith.server.budget.policies import Policy, read_policy
+from frith.server.budget.tables import get_table, policy_of, update_policy
+from frith.server.context import Context
+from frith.server.problems import Problem, conflict, invalid
+from frith.server.schema import Job, Member, Proposal
+
+_OPEN = 100  # proposals of one table that may wait at once
+
+Settle = Callable[[Context, Session, Job, bool], None]
+"""Queues a job that was approved, or ends one that was rejected."""
+
+
+def propose_raise(
+    context: Context, session: Session, table: str, by: Member, asked: PolicyRequest, reason: str
+) -> Proposal:
+    """Propose a policy with a larger total."""
+    old, policy = policy_of(get_table(session, table)), read_policy(asked)
+    if not old.is_raised_by(policy):
+        raise invalid("this raises nothing; set the policy instead")
+    tell(session, before=old.to_json(), after=policy.to_json())
+    documents = json.dumps({"base": old.to_json(), "policy": asked.to_json()})
+    return _add(context, session, ProposalKind.RAISE, table, by, documents, reason)
+
+
+def propose_job(context: Context, session: Session, job: Job, by: Member, reason: str) -> Proposal:
+    """Let a job wait for somebody's approval."""
+    documents = json.dumps({} if by.owner is None else {"owner": by.owner})
+    return _add(context, session, ProposalKind.REQUEST, job.table, by, documents, reason, job.id)
+
+
+def _add(
+    context: Context,
+    session: Session,
+    kind: ProposalKind,
+    table: str,
+    by: Member,
+    document: str,
+    reason: str,
+    job: str | None = None,
+) -> Proposal:
+    if by.owner is not None and kind is ProposalKind.RAISE:
+        raise invalid("a service account proposes nothing; its owner may")
+    if not reason.strip():
+        raise invalid("say why: somebody else has to approve this")
+    waiting = Proposal.state == ProposalState.OPEN
+    if (
+        len(session.scalars(select(Proposal.id).where(Proposal.table == table, waiting)).all())
+        >= _OPEN
+    ):
+        raise Problem(ProblemCode.TOO_MANY, "too much waits for approval on this table already")
+    made = Proposal(
+        id=context.new_secret(8), kind=kind, table=table, member=by.name, job=job,
+        document=document, reason=reason.strip(), created=context.now(), state=ProposalState.OPEN,
+    )  # fmt: skip
+    session.add(made)
+    session.flush()
+    more = session.info.get("facts", {}).get("more", {})
+    tell(session, more=more | {"proposal": made.id, "reason": made.reason})
+    return made
+
+
+def list_proposals(session: Session, member: Member) -> list[Proposal]:
+    """What waits, and what was decided, that a member may see; the newest first."""
+    query = select(Proposal).order_by(Proposal.created.desc(), Proposal.id.desc()).limit(_OPEN)
+    if not member.sees_everything:
+        mine = Proposal.table.in_(curated_by(session, member))
+        query = query.where(or_(mine, Proposal.member == member.name))
+    return list(session.scalars(query))
+
+
+def find(session: Session, proposal: str, member: Member) -> Proposal:
+    """A proposal that a member may decide on."""
+    found = session.get(Proposal, proposal, with_for_update=True)
+    may = found is not None and (member.is_operator or curates(session, member, found.table))
+    if found is None or not may:
+        raise Problem(ProblemCode.NOT_FOUND, "there is no such proposal for you to decide")
+    return found
+
+
+def decide(
+    context: Context, session: Session, proposal: str, by: Member, approve: bool, settle: Settle
+) -> Proposal:
+    """Approve or reject what somebody else proposed, and do what was approved."""
+    found = find(session, proposal, by)
+    word = "approve" if approve else "reject"
+    tell(
+        session,
+        action=f"{word} {found.kind}",
+        target=found.table,
+        more={"proposal": found.id, "proposer": found.member, "reason": found.reason},
+    )
+    if found.state != ProposalState.OPEN:
+        raise conflict(f"this was {found.state} already")
+    if approve and (by.name in _people(session, found) or by.owner is not None):
+        raise Problem(
+            ProblemCode.FORBIDDEN, "nobody approves what they proposed; ask another person to"
+        )
+    if approve and get_member(session, found.member).disabled is not None:
+        raise conflict(f"{found.member}, who proposed this, is disabled; propose it anew")
+    found.state = ProposalState.APPROVED if approve else ProposalState.REJECTED
+    found.decider, found.decided = by.name, context.now()
+    if found.kind == ProposalKind.REQUEST:
+        job = session.get_one(Job, found.job)
+        tell(session, after={"job": job.id})
+        settle(context, session, job, approve)
+    elif approve:
+        _raise(context, session, found)
+    session.flush()
+    return found
+
+
+def _people(session: Session, found: Proposal) -> set[str | None]:
+    """Who proposed this; of a service account, also who owned it then and who does now."""
+    then = json.loads(found.document).get("owner")
+    return {found.member, then, get_member(session, found.member).owner}
+
+
+def _raise(context: Context, session: Session, found: Proposal) -> None:
+    stored = json.loads(found.document)
+    if policy_of(get_table(session, found.table)) != Policy.from_json(stored["base"]):
+        raise conflict("the policy has changed since this was proposed; propose it anew")
+    policy = read_policy(PolicyRequest.read(stored["policy"]))
+    update_policy(context, session, found.table, policy, by_two=True)
+
+
+def document(found: Proposal) -> ProposalDocument:
+    """A proposal as the API shows it."""
+    stored = json.loads(found.document)
+    return ProposalDocument(
+        id=found.id, kind=ProposalKind(found.kind), table=found.table, member=found.member,
+        job=found.job, reason=found.reason, created=found.created,
+        state=ProposalState(found.state), decider=found.decider, decided=found.decided,
+        before=stored.get("base"), policy=stored.get("policy"),
+    )  # fmt: skip
