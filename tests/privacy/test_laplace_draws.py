@@ -96,6 +96,24 @@ def test_a_long_draw_goes_on_in_whole_numbers(monkeypatch, longest):
     assert fits_law(draws, noise.log_law)
 
 
+@pytest.mark.parametrize(
+    ("u", "t", "shift", "v", "size"),
+    [
+        (5, 6, 0, 3, 23),
+        (5, 6, 2, 3, 5),
+        (2**52, 2**52 + 1, 0, 2**11, 2**63 - 1),
+        (2**52, 2**52 + 1, 1, 2**11, (2**52 + (2**52 + 1) * 2**11) // 2),
+    ],
+)
+def test_a_long_draw_has_its_size_or_the_largest_of_64_bits(monkeypatch, u, t, shift, v, size):
+    monkeypatch.setattr(laplace_draws, "_coin", lambda: False)
+    monkeypatch.setattr(laplace_draws.secrets, "randbits", lambda bits: 0)
+    assert laplace_draws._long_draw(u, t, shift, v) == size
+    monkeypatch.setattr(laplace_draws.secrets, "randbits", lambda bits: 1)
+    assert laplace_draws._long_draw(u, t, shift, v) == -size
+    assert laplace_draws._long_draw(0, t, shift, 0) is None  # minus zero
+
+
 @pytest.mark.parametrize("scale", [1.0, 0.3, 3.7, 20.0, 1000.5])
 def test_samples_follow_the_law_and_not_one_of_another_scale(scale):
     noise = DiscreteLaplace(1 / Fraction(scale), 1)
