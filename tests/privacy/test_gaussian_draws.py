@@ -42,6 +42,17 @@ def test_floats_and_fractions_keep_the_same(scale, monkeypatch):
     assert 0 < usual.sum() < 400
 
 
+@pytest.mark.parametrize("size", [0, 2, 5, 9])
+def test_what_floats_cannot_tell_apart_fractions_do(size):
+    scale, t = 3.7, 4
+    exact = Fraction(scale)
+    chance = _enclose((size - exact**2 / t) ** 2 / (2 * exact**2), 400)[0]
+    edge = math.floor(chance * 2**64)
+    words = np.array([edge - 1, edge + 1], dtype=np.uint64)
+    assert (words / 2.0**64).tolist() == [edge / 2.0**64] * 2
+    assert _keep(np.array([size, size]), words, scale, t).tolist() == [True, False]
+
+
 def test_the_law_holds_where_all_is_doubted(monkeypatch):
     monkeypatch.setattr(gaussian_draws, "_DOUBT", 2.0)
     assert fits_law(draw(3.7, 3_000), noise_of(3.7).log_law)
@@ -84,7 +95,7 @@ def test_bits_that_tie_are_followed_by_more(monkeypatch):
     first = math.floor(chance * 2**64)
     second = math.floor(chance * 2**128) - (first << 64)
     for more, is_below in ((second - 1, True), (second + 1, False)):
-        monkeypatch.setattr("frith.privacy.gaussian_draws.secrets.randbits", lambda n, m=more: m)
+        monkeypatch.setattr(gaussian_draws.secrets, "randbits", {64: more}.__getitem__)
         assert _is_below(first, Fraction(1)) is is_below
     assert _is_below(first - 1, Fraction(1))
     assert not _is_below(first + 1, Fraction(1))

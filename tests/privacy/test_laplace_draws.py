@@ -122,6 +122,12 @@ def test_samples_follow_the_law_and_not_one_of_another_scale(scale):
     assert not fits_law(draws, DiscreteLaplace(Fraction(5, 6) / Fraction(scale), 1).log_law)
 
 
+def test_as_many_bits_are_read_as_the_number_before_has():
+    bits_of = laplace_draws._bits_of
+    for n in (*range(1, 70), 2**52, 2**52 + 1):
+        assert bits_of(n) == getattr(bits_of, "py_func", bits_of)(n) == (n - 1).bit_length()
+
+
 def test_no_two_runs_draw_the_same():
     assert draw(2.0**45, 50).tolist() != draw(2.0**45, 50).tolist()
 
