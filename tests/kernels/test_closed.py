@@ -10,6 +10,7 @@ import pytest
 
 from frith import Budget, Categorical, Domain, Forest, Ledger, Numeric, open_table
 from frith.curator import Curator
+from frith.domain.encoding import Batch
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
 from frith.forest.trees import Trees
 from frith.growing.builder import single_leaf
@@ -58,6 +59,7 @@ from frith.kernels.criteria import EntropyMass, GiniMass
 from frith.kernels.gradients import CellSums, GradientSums, ScoreColumn
 from frith.kernels.label_gradients import LabelCells, LabelGradients
 from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.measuring import moved_by
 from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.sources import OpenDPSource
@@ -106,6 +108,21 @@ def one_of_each():
         codes, QuantileChoice(codes, 10), distances, DistanceQuantile(distances, 900),
         ErrorSums(number, 0.5),
     ]  # fmt: skip
+
+
+COUNTED = (CodeCounts, ConfusionCounts, DistanceCounts, RecordCount, StrangeCounts, TargetCounts)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [q for q in one_of_each() if type(q) in COUNTED],
+    ids=lambda q: type(q).__name__,
+)
+def test_a_record_is_in_one_cell_and_no_more_is_stated(question):
+    """A larger sensitivity would be as private, and noisier."""
+    codes = np.zeros((1, 3), dtype=DOMAIN.code_type)
+    record = Batch(codes, np.zeros(1, dtype=domain_of(question).label_type))
+    assert moved_by(question, record) == (1, 1) == (question.l1, question.l2_squared)
 
 
 def ask(curator, question, share=Fraction(1, 2)):

@@ -6,11 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frith import Budget, Categorical, Domain, Numeric, open_table
+from frith import Budget, Categorical, Domain, Forest, Numeric, open_table
 from frith.curator import Curator
+from frith.domain.encoding import Batch
 from frith.errors import FormatError
-from frith.kernels import CodeCounts, QuantileChoice, RecordCount
+from frith.growing.grower import Grower
+from frith.kernels import CodeCounts, DistanceCounts, QuantileChoice, RecordCount
 from frith.kernels.quantiles import quantile_scores, range_of
+from frith.privacy.guarantee import Guarantee
 from tests.tables import person_domain, small_domain, small_table
 
 SIZE = 2  # the number of the small domain
@@ -74,6 +77,29 @@ def test_no_score_of_the_largest_table_leaves_64_bits():
     counts = np.array([2**48, 0, 2**48])
     for level in (1, 500, 999):
         assert quantile_scores(counts, level).tolist() == slow_scores(counts.tolist(), level)
+
+
+def distances_from(prediction):
+    domain = Domain(small_domain().attributes, Numeric("weight", 3, 11, cells=64))
+    trees, values = Grower(domain, 1, 4).trees(), np.array([[prediction]])
+    return DistanceCounts(Forest(domain, trees, values, Guarantee(Fraction(1)), np.zeros(1), "sum"))
+
+
+@pytest.mark.parametrize("prediction", [3.0, 5.3, 11.0])
+def test_a_target_is_as_far_as_the_middle_of_its_cell_from_the_prediction(prediction):
+    counts = distances_from(prediction)
+    for label in range(64):
+        distance = abs(3 + (label + 0.5) / 8 - prediction)
+        cell = next(i for i, end in enumerate(counts.ends) if distance <= end)
+        out = np.zeros(counts.shape, dtype=np.int64)
+        counts.add(Batch(np.zeros((1, 3), np.uint8), np.array([label], np.uint8)), out)
+        assert np.flatnonzero(out).tolist() == [cell]
+
+
+def test_the_grid_of_distances_halves_the_declared_range_twelve_times_in_sixteen_steps_each():
+    counts = distances_from(5.0)
+    assert counts.shape == counts.ends.shape == (12 * 16 + 1,)
+    assert counts.ends[::-16].tolist() == [8 / 2**i for i in range(13)]
 
 
 @pytest.mark.parametrize("level", [0, 1_000, -1, 1.5, True, None, np.int64(5)])
