@@ -76,7 +76,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "privacy/gaussian_draws.py": ("tests/privacy/test_gaussian_draws.py",),
     "privacy/thresholds.py": ("tests/privacy/test_thresholds.py",),
     "kernels/quantiles.py": ("tests/kernels/test_quantiles.py", "tests/kernels/test_measured.py"),
-    "curator/drafting.py": ("tests/learners/test_private_domain.py",),
+    "curator/drafting.py": (
+        "tests/curator/test_drafting.py", "tests/learners/test_private_domain.py",
+    ),
     "privacy/rebuilding.py": ("tests/privacy/test_rebuilding.py",),
     "_amounts.py": ("tests/privacy/test_exact.py",),
     "privacy/promise.py": ("tests/privacy/test_promise.py", "tests/cli/test_show.py"),

@@ -108,6 +108,11 @@ def test_a_level_that_is_no_share_is_refused(level):
         QuantileChoice(CodeCounts(small_domain(), SIZE), level)
 
 
+@pytest.mark.parametrize("level", [1, 999])
+def test_the_outermost_levels_are_allowed(level):
+    assert QuantileChoice(CodeCounts(small_domain(), SIZE), level).range_ == 2 * 999
+
+
 @pytest.mark.parametrize("attribute", [-1, 3, True, 1.0, None])
 def test_codes_are_those_of_an_attribute(attribute):
     with pytest.raises(FormatError, match="attribute of the domain"):
