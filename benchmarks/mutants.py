@@ -439,7 +439,11 @@ def try_all(todo: list[Mutant], jobs: int, minutes: float | None) -> Iterator[di
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(try_mutant, mutant) for mutant in todo]
         for number, future in enumerate(as_completed(futures), start=1):
-            row = future.result()
+            try:
+                row = future.result()
+            except RuntimeError as error:  # its mutants stay untried, and the others go on
+                print(f"{number}/{len(todo)} not tried: {error}", flush=True)
+                continue
             print(f"{number}/{len(todo)} {row['outcome']} {key_of(row)}", flush=True)
             yield row
             if time.monotonic() > end:
