@@ -22,13 +22,21 @@ from frith.server.run import sample
 from frith.server.settings import Settings
 
 CURATOR, ANALYST = sample.CURATOR, sample.ANALYST
-_START_SECONDS = 120
+_START_SECONDS = 300
+_HELD: list[socket.socket] = []
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody else is given until this process ends.
+
+    A socket that is bound and does not listen keeps it: whoever names the port can still listen there,
+    and whoever asks the system for any free port gets another one.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    _HELD.append(holder)
+    return int(holder.getsockname()[1])
 
 
 def _sample_in(folder: Path) -> str:
@@ -39,7 +47,7 @@ def _sample_in(folder: Path) -> str:
 class Client(httpx2.Client):
     """A bare client, so that nothing of ours stands between a test and the server."""
 
-    def get_until_done(self, job: str, seconds: float = 120) -> dict[str, Any]:
+    def get_until_done(self, job: str, seconds: float = 300) -> dict[str, Any]:
         """Ask about a job until it has ended."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -141,7 +149,7 @@ class ServerProcess:
         """Ask it to stop, and wait until it has."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        return self.process.wait(300)
 
     def __enter__(self) -> ServerProcess:
         return self.start()

@@ -55,7 +55,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def run(*command, cwd):
-    return subprocess.run(command, cwd=cwd, env=BARE, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=BARE, capture_output=True, text=True, timeout=600)
 
 
 def test_a_wheel_has_every_file_of_the_package(wheel):
@@ -92,16 +92,16 @@ def test_a_server_from_a_wheel_has_its_pages(installed, tmp_path):
         page = _get(url, server)
         assert page.status_code == 200
         assert "<form" in page.text
-        assert httpx2.get(f"{url}/static/style.css").status_code == 200
+        assert httpx2.get(f"{url}/static/style.css", timeout=60).status_code == 200
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(300)
 
 
 def _get(url, server):
-    for _ in range(600):
+    for _ in range(3_000):
         try:
-            return httpx2.get(url, follow_redirects=True)
+            return httpx2.get(url, follow_redirects=True, timeout=60)
         except httpx2.ConnectError:
             assert server.poll() is None, "the server has ended"
             time.sleep(0.1)

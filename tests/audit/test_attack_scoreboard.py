@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
+
+from tests.statistics import FALSE_FAILURE
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -92,6 +95,7 @@ def test_exact_counts_give_the_records_away_and_noise_does_not():
 
 def test_counts_tell_which_of_two_records_was_there():
     """Exact ones do, and those of a forest that keeps epsilon 0.1 stay within what it allows."""
+    from attack_bounds import largest_accuracy
     from attack_cases import which_of_two
     from attack_forests import BAD, EXACT, RANDOM, fit_seen
     from attack_reconstruction import surplus
@@ -106,7 +110,10 @@ def test_counts_tell_which_of_two_records_was_there():
         right[system] = which_of_two(*told, epsilon, rng)
     assert right[EXACT]["right"] > 85
     assert right[BAD]["beats"]
-    assert not right[RANDOM]["beats"]
+    most = binom.isf(
+        FALSE_FAILURE, 100, largest_accuracy(2 * 0.1)
+    )  # "beats" is said 1 in 1,000 times
+    assert right[RANDOM]["right"] <= most < right[EXACT]["right"]
 
 
 def test_every_learner_that_counts_can_be_read():

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from benchmarks.server_process import free_port
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
@@ -54,7 +55,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(browser, tmp_path_factory, data):
     """`frith serve --demo`, until the last test is done."""
-    port, log = _free_port(), tmp_path_factory.mktemp("demo") / "stderr"
+    port, log = free_port(), tmp_path_factory.mktemp("demo") / "stderr"
     connections = json.dumps({"data": {"kind": "folder", "root": str(data)}})
     environment = os.environ | {"FRITH_CONNECTIONS": connections}
     command = [sys.executable, "-m", "frith", "serve", "--demo", "--port", str(port)]
@@ -64,7 +65,7 @@ def demo(browser, tmp_path_factory, data):
             yield _wait(process, log, f"http://127.0.0.1:{port}")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 @pytest.fixture(scope="session")
@@ -74,12 +75,6 @@ def shots(tmp_path_factory):
     folder = Path(given) if given else tmp_path_factory.mktemp("screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def _wait(process, log, url):
@@ -97,6 +92,6 @@ def _wait(process, log, url):
 def _answers(url):
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        return direct.open(f"{url}/health", timeout=1).status == 200
+        return direct.open(f"{url}/health", timeout=5).status == 200
     except OSError:
         return False

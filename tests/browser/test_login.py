@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -10,6 +11,7 @@ import urllib.request
 import pytest
 import uvicorn
 
+from benchmarks.server_process import free_port
 from frith.client.kinds import Role
 from frith.ledger import log as reading
 from frith.server.app import make_app
@@ -19,7 +21,6 @@ from frith.server.context import open_context
 from frith.server.run.place import BACKLOG
 from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
-from tests.browser.conftest import _free_port
 from tests.hosting import silence
 from tests.issuer import SECRET, running
 
@@ -45,12 +46,12 @@ class Place:
 
 @pytest.fixture(scope="module")
 def issuer_port():
-    return _free_port()
+    return free_port()
 
 
 @pytest.fixture(scope="module")
 def place(browser, tmp_path_factory, issuer_port):
-    folder, port = tmp_path_factory.mktemp("login"), _free_port()
+    folder, port = tmp_path_factory.mktemp("login"), free_port()
     url = f"http://127.0.0.1:{port}"
     settings = Settings(
         database=str(folder / "server.db"), port=port, public_url=url, oidc_client="frith",
@@ -66,6 +67,9 @@ def place(browser, tmp_path_factory, issuer_port):
     with silence():
         thread = threading.Thread(target=server.run)
         thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.02)
         yield Place(context, url, sample)
         server.should_exit = True
         thread.join()
@@ -184,7 +188,7 @@ def test_a_token_of_one_scope_does_no_more(people, place):
         )
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            return direct.open(request, timeout=20).status
+            return direct.open(request, timeout=120).status
         except urllib.error.HTTPError as error:
             return error.code
 

@@ -289,7 +289,11 @@ def test_what_the_policy_stops_would_be_heard(browser, demo, shots):
         b.open("/sign-in")
         for inside in ("<p style='color: red'>", "<img src='https://evil.example/x.png'>"):
             b.page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", inside)
-        b.page.wait_for_timeout(200)
+        wanted = ("inline style", "evil.example")
+        for _ in range(600):  # until both were told, for a minute at most
+            if all(any(w in text for text in b.complaints) for w in wanted):
+                break
+            b.page.wait_for_timeout(100)
         assert any("inline style" in text for text in b.complaints)
         assert any("evil.example" in text for text in b.complaints)
         b.complaints.clear()

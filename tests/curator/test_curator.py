@@ -242,7 +242,7 @@ def test_threads_that_share_a_curator_are_answered_from_their_own_sums(engine):
         leaf_kernel(engine),
     )
     exact = [summed(RecordCount()), summed(others)]
-    between = threading.Barrier(2, timeout=10)
+    between = threading.Barrier(2, timeout=120)
 
     class Slots(Curator):
         @property

@@ -18,7 +18,7 @@ def run(name, *args):
     bare = {k: v for k, v in os.environ.items() if not k.startswith("FRITH_")}
     return subprocess.run(
         [sys.executable, EXAMPLES / name, *args],
-        capture_output=True, text=True, timeout=240, env=bare,
+        capture_output=True, text=True, timeout=900, env=bare,
     )  # fmt: skip
 
 

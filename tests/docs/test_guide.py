@@ -88,7 +88,7 @@ class Reader:
         script = "\n".join(line for line in lines if not line.startswith(DONE_ALREADY))
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], cwd=self.folder, env=self.env,
-            capture_output=True, text=True, timeout=300,
+            capture_output=True, text=True, timeout=900,
         )  # fmt: skip
         assert done.returncode == 0, f"{block.where}\n{script}\n{done.stdout}{done.stderr}"
         self.said = done.stdout
@@ -196,7 +196,7 @@ def test_links_lead_somewhere(page):
 def draw(results: Path, folder: Path) -> str:
     command = [sys.executable, ROOT / "benchmarks" / "guide_figures.py", "--results", results]
     done = subprocess.run(
-        [*command, "--out", folder], capture_output=True, text=True, check=True, timeout=120
+        [*command, "--out", folder], capture_output=True, text=True, check=True, timeout=600
     )
     for name in ("which_learner", "what_epsilon_costs", "beside_peers"):
         ET.parse(folder / f"{name}.svg")

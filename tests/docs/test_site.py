@@ -20,7 +20,7 @@ def site(tmp_path_factory):
     """The built site, and what was said while it was built."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     return folder, done
 
 
@@ -109,9 +109,9 @@ def test_the_site_is_searched_from_a_folder(site, browser):
     page = browser.new_page()
     page.goto((folder / "index.html").as_uri())
     page.click("[data-md-component=search-query]")
-    page.wait_for_selector("text=Type to start searching", timeout=60_000)
+    page.wait_for_selector("text=Type to start searching", timeout=240_000)
     page.keyboard.type("private quantile")
-    page.wait_for_selector(".md-search-result__link[href*='mechanisms']", timeout=60_000).click()
+    page.wait_for_selector(".md-search-result__link[href*='mechanisms']", timeout=240_000).click()
     page.wait_for_url("**/proofs/mechanisms.html*")
     assert "A quantile is a private choice" in page.inner_text("main")
     page.close()

@@ -328,7 +328,7 @@ def test_a_locked_table_is_given_up(postgres):
     postgres.run("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
     try:
         with pytest.raises(SourceError, match="57014"):
-            open_table(url, DOMAIN, timeouts=Timeouts(connect=1))
+            open_table(url, DOMAIN, timeouts=Timeouts(connect=3))
     finally:
         postgres.run("ROLLBACK")
     assert open_table(url, DOMAIN).aggregate(RecordCount()) == 0

@@ -15,7 +15,7 @@ import pytest
 
 HERE = Path(__file__).parent
 SECRET = "a-secret-of-the-tests"
-_SECONDS = 180
+_SECONDS = 600
 
 
 def _node():
@@ -66,7 +66,7 @@ class Running:
 
     def _post(self, path, data):
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(f"{self.url}/{path}", json.dumps(data).encode(), timeout=20) as answer:
+        with direct.open(f"{self.url}/{path}", json.dumps(data).encode(), timeout=120) as answer:
             assert answer.read() == b"done"
 
 
@@ -83,4 +83,4 @@ def running(port, client):
         yield Running(f"http://localhost:{port}")
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(120)

@@ -129,8 +129,8 @@ def test_the_guarantee_is_what_was_asked_for(make):
 def test_noise_is_never_seeded(make):
     X, y = split(small_table(2_000))
     model = make(small_domain(records=2_000), epsilon=0.2, random_state=3)
-    a, b = (clone(model).fit(X, y).forest_ for _ in range(2))
-    assert a.trees != b.trees or not np.array_equal(a.values, b.values)
+    first = clone(model).fit(X, y).forest_
+    assert any(first != clone(model).fit(X, y).forest_ for _ in range(6))  # one leaf may come twice
 
 
 neighbors = st.tuples(st.integers(0, 59), st.integers(0, 10**6), st.sampled_from([0, 1e-6]))

@@ -108,21 +108,28 @@ def test_the_tree_of_rules_is_read_off_the_forest(name):
 
 @pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 def test_intervals_hold_the_table_s_own_values(make):
-    """All at once in 95 of 100 forests: that 4 of 5 fail has a chance under 1 in 30,000."""
+    """All at once in 95 of 100 forests: that fewer than 2 of 8 hold has a chance under 1e-8.
+
+    No more are fitted once 2 have held.
+    """
     X, y, domain = load("tic_tac_toe")
-    wrong = set()
-    for number in range(5):
+    held = 0
+    for _ in range(8):
         learner = make(domain, epsilon=2, random_state=None)
         if isinstance(learner, ForestClassifier):
             learner.set_params(rules_share=0.3)
         forest = learner.fit(X, y).forest_
         rules = (forest.measured or forest).rules()
-        for rule in [*rules[:10], *rules[10::40]]:
-            records, share = truth_of(rule, X, y)
-            holds = abs(rule.support - records) <= rule.support_margin
-            holds &= share is None or rule.confidence_low <= share <= rule.confidence_high
-            wrong |= set() if holds else {number}
-    assert len(wrong) <= 3
+        held += all(holds(rule, X, y) for rule in [*rules[:10], *rules[10::40]])
+        if held == 2:
+            break
+    assert held == 2
+
+
+def holds(rule, X, y):
+    records, share = truth_of(rule, X, y)
+    within = share is None or rule.confidence_low <= share <= rule.confidence_high
+    return within and abs(rule.support - records) <= rule.support_margin
 
 
 def test_a_file_with_rules_of_rules_without_end_is_refused():

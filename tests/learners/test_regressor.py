@@ -234,8 +234,8 @@ def test_a_delta_that_buys_too_little_is_not_used(tmp_path):
 @every
 def test_noise_is_never_seeded(make):
     table = table_of(500)
-    a, b = (fitted(table, domain_of(500), make, epsilon=1).forest_ for _ in range(2))
-    assert a.trees != b.trees or not np.array_equal(a.values, b.values)
+    first = fitted(table, domain_of(500), make, epsilon=1).forest_
+    assert any(first != fitted(table, domain_of(500), make, epsilon=1).forest_ for _ in range(4))
 
 
 def replayed(pair, domain, budget, seed, make=ForestRegressor):

@@ -1,6 +1,7 @@
 """Attacks on every route: without a token, with another's, with every letter that breaks things."""
 
 import asyncio
+import contextlib
 import hmac
 import json
 import re
@@ -750,15 +751,16 @@ def test_500_slow_clients_do_not_keep_the_server_from_answering_and_are_hung_up_
         "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
     ).encode()
     began = time.monotonic()
-    slow = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(500)]
+    slow = [socket.create_connection(("127.0.0.1", server.port), 120) for _ in range(500)]
     try:
         for number, connection in enumerate(slow):
-            connection.sendall((half, announced, b"")[number % 3])
+            with contextlib.suppress(ConnectionError):  # it may have been hung up on by now
+                connection.sendall((half, announced, b"")[number % 3])
         with server.client(token) as client:
             for _ in range(20):
                 assert client.get("/health").status_code == 200
                 assert client.get("/v1/me").status_code == 200
-        ends = {read_all(c, began + 60)[:12] for c in slow}
+        ends = {read_all(c, began + 300)[:12] for c in slow}
         assert ends == {b"", b"HTTP/1.1 408"}
     finally:
         for connection in slow:
@@ -769,20 +771,19 @@ def read_all(connection, until):
     """What comes until the other side hangs up."""
     found = b""
     connection.settimeout(max(0.1, until - time.monotonic()))
-    while True:
-        part = connection.recv(4096)
-        if not part:
-            return found
-        found += part
+    with contextlib.suppress(ConnectionError):
+        while part := connection.recv(4096):
+            found += part
+    return found
 
 
 @pytest.mark.xdist_group("slow clients")
 def test_a_client_that_drips_its_headers_is_hung_up_on(server):
-    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
         began = time.monotonic()
         connection.settimeout(0.2)
-        while time.monotonic() - began < 60:
+        while time.monotonic() - began < 300:
             try:
                 connection.sendall(b"X-Drip: 1\r\n")
                 if connection.recv(100) == b"":

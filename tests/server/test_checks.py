@@ -262,9 +262,7 @@ def test_a_row_that_cannot_be_read_is_found_and_hides_nothing(house, statement, 
     house.train()
     tamper(house.database, statement, "UPDATE table_grant SET epsilon = '4000'")
     with Watcher(house.context):
-        until = time.monotonic() + 20
-        while house.context.watch.last is None and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_for(lambda: house.context.watch.last is not None)
     assert said(house.stranger().get("/ready"), 503)["checks"]["ledger"] is False
     lines = said(house.curator.get("/v1/ledger/verification"))["problems"]
     assert any(found in line for line in lines)
@@ -354,9 +352,7 @@ def test_a_server_verifies_when_it_starts_and_says_so(house, lines):
     edit(house, "UPDATE job SET kind = 'dry-run'")
     assert house.context.watch.state is not ChainState.BROKEN
     with Watcher(house.context):
-        until = time.monotonic() + 20
-        while house.context.watch.last is None and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_for(lambda: house.context.watch.last is not None)
     assert house.context.watch.state is ChainState.BROKEN
     assert any(line["event"] == "the ledger does not check" for line in lines)
     cannot_sell(house)
@@ -459,7 +455,8 @@ def test_a_server_that_is_left_alone_writes_the_time_now_and_then(house):
 
 def test_a_desk_accepts_its_clock_too(tmp_path):
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=1)
-    assert ledger.accept_clock().at[:10] == utc_now().isoformat()[:10]
+    before, accepted = utc_now().isoformat(), ledger.accept_clock().at
+    assert before[:10] <= accepted[:10] <= utc_now().isoformat()[:10]
     assert ledger.entries() == []
     assert ledger.verify().is_clean
 
@@ -497,7 +494,7 @@ def test_a_server_that_found_something_looks_again_by_itself(house, monkeypatch)
         wait_for(lambda: house.context.watch.state is ChainState.HOLDS)
 
 
-def wait_for(is_so, seconds=20):
+def wait_for(is_so, seconds=120):
     until = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < until

@@ -23,7 +23,7 @@ CLIENTS = 3
 LEARNERS = ("random-decision", "gini", "forest")
 
 
-def retried(act, seconds=90):
+def retried(act, seconds=300):
     """What a patient client does: the same request until it is answered."""
     until = time.monotonic() + seconds
     while True:

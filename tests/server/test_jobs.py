@@ -288,7 +288,7 @@ def test_a_heartbeat_keeps_a_long_job(house):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lifecycle, "renew", renewed)
         with house.worker._heartbeat(job):
-            assert beaten.wait(10)
+            assert beaten.wait(120)
     assert rows(house, Job)[0].lease > before
 
 

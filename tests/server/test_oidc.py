@@ -41,7 +41,7 @@ class LocalIssuer:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 issuer.asked.append(self.path)
-                issuer.answers.wait(10)
+                issuer.answers.wait(120)
                 body = issuer.document(self.path)
                 self.send_response(404 if body is None else 200)
                 self.end_headers()

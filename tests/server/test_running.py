@@ -53,7 +53,7 @@ def spent(analyst, server):
 
 
 def edit(server, statement):
-    with closing(sqlite3.connect(server.settings["database"], timeout=30)) as file:
+    with closing(sqlite3.connect(server.settings["database"], timeout=120)) as file:
         changed = file.execute(statement).rowcount
         file.commit()
     assert changed > 0, statement
@@ -63,7 +63,7 @@ def test_requests_about_records_that_are_not_there_cost_nothing(server, analyst)
     records = server.folder / "records.parquet"
     away = records.rename(server.folder / "away")
     jobs = [ask(analyst, server, number).json()["id"] for number in range(3)]
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while not any(line["event"] == "source not opened" for line in server.said()):
         assert time.monotonic() < until
         time.sleep(0.1)

@@ -92,7 +92,7 @@ def test_a_source_that_does_not_answer_holds_up_no_other_writer(house, small, mo
     def slow(*args):
         other = threading.Thread(target=house.analyst.ask, args=(house.table,))
         other.start()
-        other.join(10)
+        other.join(120)
         others.append("waits" if other.is_alive() else "is served")
         return opened(*args)
 

@@ -152,7 +152,7 @@ def test_revoking_waits_for_what_is_being_made_and_ends_it_too(postgres_database
         revoking.start()
         time.sleep(0.3)
         assert revoking.is_alive()
-    revoking.join(10)
+    revoking.join(120)
     with context.database.read() as session:
         assert session.get_one(Token, child).revoked
     context.database.close()

@@ -33,7 +33,7 @@ BEFORE = "844ac45"
 """A commit with the schema before."""
 TABLE, PAUSE = "visits", 0.1
 IS_FULL = os.environ.get("FRITH_FULL") == "1"
-A_WHILE = 5 if IS_FULL else 0.5  # seconds of load between two steps
+A_WHILE = 5 if IS_FULL else 0.5  # seconds of load between two steps, at least
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ class Launcher:
         print(port, file=self._process.stdin, flush=True)
         process = int(self.read())
         self._running.append(process)
-        url, until = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        url, until = f"http://127.0.0.1:{port}", time.monotonic() + 300
         while time.monotonic() < until:
             with contextlib.suppress(httpx2.HTTPError):
                 if httpx2.get(f"{url}/health", timeout=5).status_code == 200:
@@ -85,7 +85,7 @@ class Launcher:
         """Ask a replica to stop, and wait until it has finished what had begun."""
         os.kill(process, signal.SIGTERM)
         self._running.remove(process)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while _is_there(process):
             assert time.monotonic() < until, self._path.read_text()[-2_000:]
             time.sleep(0.02)
@@ -115,6 +115,7 @@ class Load:
     def __init__(self, tokens, rotation):
         self.rotation, self.answers, self.jobs = rotation, [], []
         self._over, self._numbers = threading.Event(), itertools.count()
+        self._lock, self._at = threading.Lock(), {}
         self._threads = [
             threading.Thread(
                 target=self._go_on, args=(self._look if n == "carla" else self._ask, t)
@@ -138,7 +139,30 @@ class Load:
             turn = 0
             while not self._over.wait(PAUSE):
                 turn += 1
-                step(client, self.rotation[turn % len(self.rotation)], turn)
+                with self._lock:
+                    self._at[token] = self.rotation[turn % len(self.rotation)]
+                step(client, self._at[token], turn)
+                self._at[token] = None
+
+    def go_on(self):
+        """Let a while pass, in which answers come."""
+        enough = len(self.answers) + 8
+        time.sleep(A_WHILE)
+        self._until(lambda: len(self.answers) >= enough)
+
+    def leave(self, url, new):
+        """Ask another replica instead of this one, and wait until nobody asks it any more."""
+        with self._lock:
+            self.rotation = [*(u for u in self.rotation if u != url), new]
+        self.go_on()
+        self._until(lambda: url not in self._at.values())
+
+    def _until(self, is_so):
+        until = time.monotonic() + 300
+        while not is_so():
+            assert time.monotonic() < until
+            assert all(thread.is_alive() for thread in self._threads), self.answers[-3:]
+            time.sleep(0.02)
 
     def _ask(self, client, url, turn):
         body = {"epsilon": "0.01"}
@@ -183,14 +207,14 @@ def upgraded(earlier, postgres_database, tmp_path):
         assert database.version == "0007"
         old = [before.replica() for _ in range(2)]
         with Load(tokens, [url for url, _ in old]) as load:
-            time.sleep(A_WHILE)
+            load.go_on()
             run("migrate", postgres_database)
-            time.sleep(A_WHILE)  # the old ones go on beside it
+            load.go_on()  # the old ones go on beside it
             for url, process in old:
                 new, _ = now.replica()
-                load.rotation = [*(u for u in load.rotation if u != url), new]
-                time.sleep(A_WHILE)  # what was sent to the old one is answered
+                load.leave(url, new)
                 before.stop(process)
+            load._until(lambda: len(load.jobs) > 5)
         _wait(load, tokens)
         yield load, database, postgres_database
     database.close()
@@ -207,7 +231,7 @@ def _wait(load, tokens):
     client = httpx2.Client(headers={"Authorization": f"Bearer {tokens['carla']}"}, timeout=60)
     with client:
         for job in load.jobs:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 300
             while (found := client.get(f"{load.rotation[-1]}/v1/jobs/{job}").json())["state"] in (
                 "queued", "running",
             ):  # fmt: skip

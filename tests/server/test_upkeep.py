@@ -153,7 +153,7 @@ def test_a_worker_sweeps_when_it_starts(house):
     worker = threading.Thread(target=Worker(house.context).run, args=(stop.is_set, 0.02))
     worker.start()
     try:
-        for _ in range(500):
+        for _ in range(6_000):
             if not count(house, Job):
                 break
             stop.wait(0.02)
