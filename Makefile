@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Without bytecode files every process compiles all that it imports again: seconds each, and tests start many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint pythons prove peers accuracy scoreboard compare attack bench docs setup java chromium clean
+.PHONY: demo test tests lint style types coverage pythons prove peers accuracy scoreboard compare attack bench docs setup java chromium clean
 
 $(SMALL): pyproject.toml
 	@echo "setting up $(VENV) for the demo (once)"
@@ -37,13 +37,25 @@ chromium:  ## for the browser tests; they are skipped by name where it is missin
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 		echo "no Chromium: browser tests are skipped; apt-get install chromium"
 
-test: lint java chromium  ## everything CI checks, in minutes
+# mypy takes the time that tests leave. Loops are compiled once, not by every process that starts without them.
+test: style java chromium  ## everything CI checks, in minutes
+	@$(MAKE) --no-print-directory -j2 types tests
+
+tests: $(READY)
+	$(BIN)/frith warm
 	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=10
 
-lint: $(READY)
+lint: style types
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+
+types: $(READY)
+	nice -n 5 $(BIN)/mypy
+
+coverage: $(READY)  ## the share of src/frith that tests run in their own processes
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --cov=frith --cov-report=term:skip-covered
 
 pythons: $(READY)  ## a small test on each other Python that is claimed and can be found
 	$(BIN)/python benchmarks/pythons.py
@@ -77,4 +89,4 @@ docs: $(READY)  ## the guide as a site, in site/; its pictures are drawn from wh
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* .attacks .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site
+	rm -rf $(VENV) $(VENV)-3.* .attacks .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site

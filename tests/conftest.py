@@ -1,4 +1,4 @@
-"""How hypothesis works, and a PostgreSQL server for whoever asks for one.
+"""How hypothesis works, what tests that run beside each other share, and a PostgreSQL server.
 
 Few and always the same examples by default, many with FRITH_FULL=1. With FRITH_SHRINK=0 a failure is
 told as it was found.
@@ -6,6 +6,7 @@ told as it was found.
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import uuid
@@ -14,12 +15,22 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+# Threads of matrix products that wait for a core spin. Read when numpy is loaded, here and in subprocesses.
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
 slow_is_fine = [HealthCheck.too_slow, HealthCheck.data_too_large]
 phases = [p for p in Phase if p != Phase.shrink or os.environ.get("FRITH_SHRINK") != "0"]
 common = {"deadline": None, "suppress_health_check": slow_is_fine, "phases": phases}
 settings.register_profile("default", derandomize=True, max_examples=50, **common)
 settings.register_profile("full", max_examples=1_000, **common)
 settings.load_profile("full" if os.environ.get("FRITH_FULL") == "1" else "default")
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays to the end: garbage is not looked for there again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

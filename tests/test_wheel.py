@@ -99,12 +99,13 @@ def test_a_server_from_a_wheel_has_its_pages(installed, tmp_path):
 
 
 def _get(url, server):
-    for _ in range(3_000):
-        try:
-            return httpx2.get(url, follow_redirects=True, timeout=60)
-        except httpx2.ConnectError:
-            assert server.poll() is None, "the server has ended"
-            time.sleep(0.1)
+    with httpx2.Client(follow_redirects=True, timeout=60) as client:
+        for _ in range(3_000):
+            try:
+                return client.get(url)
+            except httpx2.ConnectError:
+                assert server.poll() is None, "the server has ended"
+                time.sleep(0.1)
     raise AssertionError("the server does not answer")
 
 

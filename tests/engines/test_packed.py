@@ -201,6 +201,7 @@ def test_a_database_gives_the_codes_that_python_gives(store, domain, table):
     assert codes_of(engine) == expected_codes(table, domain)
 
 
+@pytest.mark.xdist_group("spark")  # a second session would take longer than the test
 def test_spark_gives_the_codes_that_python_gives(spark, tmp_path):
     """All columns side by side, filled up with nulls."""
     import pyarrow.parquet as pq

@@ -94,13 +94,14 @@ class Person:
 
 
 @functools.cache
-def _made_once() -> FastAPI:
+def made_once() -> FastAPI:
+    """An application whose context is set later: its routes take half a second to make."""
     return make_app(Context(Database("nowhere.db"), Settings()))
 
 
 def shared_app(context: Context) -> FastAPI:
-    """The application for this context. Its routes, which take half a second, are made once."""
-    app = _made_once()
+    """The application for this context."""
+    app = made_once()
     app.state.context, app.state.requests = context, Requests()
     app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
     now = {"context": context, "settings": context.settings, "requests": app.state.requests}

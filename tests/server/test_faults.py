@@ -51,7 +51,7 @@ def ask(server, number):
             found = retried(lambda: client.get(f"/v1/jobs/{job}")).json()
             if found["state"] in ("done", "failed"):
                 break
-            time.sleep(0.05)
+            time.sleep(0.2)
         again = retried(lambda: client.post(path, json=body, headers=headers)).json()["id"]
         assert again == job
         return job, found, retried(lambda: client.get(f"/v1/forests/{job}")).content

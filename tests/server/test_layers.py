@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.imports import SOURCE, graph
+from tests.imports import SOURCE, graph, modules
 
 ORDER = (
     "problems", "connections", "settings", "sources", "schema", "watch", "context", "auth", "budget",
@@ -14,7 +14,7 @@ LEVEL = {
     for level, names in enumerate(ORDER)
     for name in ([names] if isinstance(names, str) else names)
 }
-MODULES = sorted(m for m in graph() if m.startswith("frith.server."))
+MODULES = sorted(m for m in modules() if m.startswith("frith.server."))
 
 
 def part_of(module):

@@ -17,15 +17,13 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from frith.ledger.database import Database
 from frith.server.app import make_app
 from frith.server.auth import members
-from frith.server.context import Context
 from frith.server.jobs import upkeep
 from frith.server.problems import STATUS
 from frith.server.run.sample import with_sample
 from frith.server.settings import Settings
-from tests.server.conftest import HandClock, House, said
+from tests.server.conftest import HandClock, House, made_once, said
 
 CHECKS = [
     not_a_server_error,
@@ -40,13 +38,9 @@ EXAMPLES = 200 if os.environ.get("FRITH_FULL") == "1" else 4
 MODES = {"good": GenerationMode.POSITIVE, "bad": GenerationMode.NEGATIVE}
 
 
-def document(place):
-    return make_app(Context(Database(place), Settings())).openapi()
-
-
 OPERATIONS = [
     (method.upper(), path, mode)
-    for path, methods in document("nowhere.db")["paths"].items()
+    for path, methods in made_once().openapi()["paths"].items()
     for method in methods
     for mode in MODES
     if path not in ("/health", "/ready")

@@ -74,11 +74,12 @@ class Launcher:
         process = int(self.read())
         self._running.append(process)
         url, until = f"http://127.0.0.1:{port}", time.monotonic() + 300
-        while time.monotonic() < until:
-            with contextlib.suppress(httpx2.HTTPError):
-                if httpx2.get(f"{url}/health", timeout=5).status_code == 200:
-                    return url, process
-            time.sleep(0.02)
+        with httpx2.Client(timeout=5) as client:
+            while time.monotonic() < until:
+                with contextlib.suppress(httpx2.HTTPError):
+                    if client.get(f"{url}/health").status_code == 200:
+                        return url, process
+                time.sleep(0.05)
         raise TimeoutError(self._path.read_text()[-2_000:])
 
     def stop(self, process):
