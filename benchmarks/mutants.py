@@ -73,6 +73,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/privacy/test_sources.py",
     ),
     "privacy/laplace_draws.py": ("tests/privacy/test_laplace_draws.py",),
+    "privacy/choice_draws.py": ("tests/privacy/test_choice_draws.py",),
     "privacy/gaussian_draws.py": ("tests/privacy/test_gaussian_draws.py",),
     "privacy/thresholds.py": ("tests/privacy/test_thresholds.py",),
     "kernels/quantiles.py": ("tests/kernels/test_quantiles.py", "tests/kernels/test_measured.py"),

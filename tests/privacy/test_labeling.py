@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from frith.errors import OutsideWindow
 from frith.privacy.labeling import LabelingChoice
-from frith.privacy.sources import ExactSource, OpenDPSource
+from frith.privacy.sources import BulkSource, ExactSource, OpenDPSource
 from tests.statistics import fits_law
 from tests.strategies import examples
 
@@ -140,13 +140,13 @@ def test_more_parts_or_labels_than_the_proof_counts_with_are_refused():
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
-def test_samples_follow_the_law(unit):
+@pytest.mark.parametrize("source", [OpenDPSource(), BulkSource()], ids=["opendp", "ours"])
+def test_samples_follow_the_law(source, unit):
     choice = LabelingChoice(Fraction(1), 1, (1, 2), unit)
     counts, weights = np.array([[3, 1, 0], [2, 0, 0], [1, 1, 3]]), np.array([0.3, 0.0])
     expected = law(counts, weights, choice)
     number = {key: i for i, key in enumerate(expected)}
     logs = np.log([*expected.values()])
-    source = OpenDPSource()
     drawn = [source.choose_labels(counts, weights, choice) for _ in range(4_000)]
     places = np.array([number[p, tuple(labels.tolist())] for p, labels in drawn])
     assert fits_law(
@@ -176,8 +176,9 @@ def test_weights_of_any_table_fit_64_bits_and_are_as_exact_as_those_of_small_one
     for weight, top, parts in zip(weights, tops, PARTS, strict=True):
         off = Fraction(weight, choice.point) - Fraction(top - large) / Fraction(choice.scale)
         assert -choice.slack <= off <= parts * Fraction(math.log(2)) + choice.slack
-    place, labels = OpenDPSource().choose_labels(counts, np.zeros(3), choice)
-    assert len(labels) == PARTS[place]
+    for source in (OpenDPSource(), BulkSource()):
+        place, labels = source.choose_labels(counts, np.zeros(3), choice)
+        assert len(labels) == PARTS[place]
     far = choice.fixed_weights(np.array([[large, 0], *[[0, 0]] * 5]), np.zeros(3))
     assert min(far) >= -(2**61)
     assert max(far) < 2**43

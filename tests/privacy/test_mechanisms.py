@@ -189,10 +189,10 @@ def _twenty_percent(noise):
 @pytest.mark.parametrize(
     ("unit", "exponential"), [("epsilon", False), ("epsilon", True), ("rho", False)]
 )
-def test_private_choice_follows_its_law_and_not_that_of_half_the_range(unit, exponential):
+@pytest.mark.parametrize("source", [OpenDPSource(), BulkSource()], ids=["opendp", "ours"])
+def test_private_choice_follows_its_law_and_not_that_of_half_the_range(source, unit, exponential):
     scores, n = [3, 2, 0], 10_000
     choice, half = (PrivateChoice(Fraction(1), r, unit, exponential) for r in (2, 1))
-    source = OpenDPSource()
     won = np.bincount([source.choose(scores, [0.0] * 3, choice) for _ in range(n)], minlength=3) / n
     tolerance = np.sqrt(np.log(2 / FALSE_FAILURE) / (2 * n))  # Hoeffding, two-sided
     assert np.abs(won - choice.law(scores)).max() <= tolerance
@@ -229,6 +229,19 @@ def test_sums_saturate_instead_of_wrapping(source):
 def test_what_is_too_wide_for_our_draws_is_drawn_by_opendp(noise):
     noisy = BulkSource().perturb(np.zeros(20, dtype=np.int64), noise, threads=1)
     assert np.abs(noisy).max() > 2**45
+
+
+def test_a_choice_that_is_too_wide_for_our_draws_is_made_by_opendp(monkeypatch):
+    choice = PrivateChoice(Fraction(1, 2**60), 1)
+    monkeypatch.setattr("frith.privacy.choice_draws.permute_and_flip", None)
+    assert BulkSource().choose([0, 2**61, 5], [0.0] * 3, choice) in range(3)
+
+
+@pytest.mark.parametrize("exponential", [False, True])
+def test_our_own_choices_do_without_opendp(exponential, monkeypatch):
+    monkeypatch.setattr("frith.privacy.sources._choice_measurement", None)
+    choice = PrivateChoice(Fraction(1), 1, exponential=exponential)
+    assert BulkSource().choose([0, 500, 5], [0.0] * 3, choice) == 1  # the others: e^-495
 
 
 def test_a_curator_may_leave_all_noise_to_opendp(monkeypatch):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith.privacy.mechanisms import SignChoice
-from frith.privacy.sources import ExactSource, OpenDPSource
+from frith.privacy.sources import BulkSource, ExactSource, OpenDPSource
 from tests.statistics import fits_law
 from tests.strategies import examples
 
@@ -79,12 +79,12 @@ def test_the_question_s_weight_is_the_sum_over_its_signs():
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
-def test_samples_follow_the_law(unit):
+@pytest.mark.parametrize("source", [OpenDPSource(), BulkSource()], ids=["opendp", "ours"])
+def test_samples_follow_the_law(source, unit):
     choice = SignChoice(Fraction(1), REACH, unit)
     differences, weights = np.array([[5, -3], [0, 9]]), np.array([0.0, -0.5])
     expected = law(differences, weights, choice)
     number = {key: i for i, key in enumerate(expected)}
-    source = OpenDPSource()
     drawn = [source.choose_signs(differences, weights, choice) for _ in range(4_000)]
     places = np.array([number[q, tuple(signs.tolist())] for q, signs in drawn])
     assert fits_law(places, log_law_of([*expected.values()]))
@@ -101,9 +101,10 @@ def log_law_of(chances):
 
 
 @pytest.mark.parametrize(("unit", "amount"), [("epsilon", 16), ("rho", 32)])
-def test_no_sign_weighs_what_a_difference_of_zero_does(unit, amount):
+@pytest.mark.parametrize("source", [OpenDPSource(), BulkSource()], ids=["opendp", "ours"])
+def test_no_sign_weighs_what_a_difference_of_zero_does(source, unit, amount):
     """At a scale of about one, a score that is off by one would show."""
-    choice, source = SignChoice(Fraction(amount), REACH, unit), OpenDPSource()
+    choice = SignChoice(Fraction(amount), REACH, unit)
     signs = [source.choose_signs(np.array([[0]]), np.zeros(1), choice)[1][0] for _ in range(600)]
     assert fits_law(np.array(signs) + 1, log_law_of([1 / 3] * 3))
 

@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import DiscreteLaplace, PrivateChoice, SignChoice
@@ -14,6 +16,7 @@ from frith.privacy.sources import (
     JournaledSource,
     OpenDPSource,
     _add_saturated,
+    _weighed,
 )
 
 ONE = PrivateChoice(Fraction(1), 1)
@@ -35,8 +38,41 @@ def test_weights_are_added_as_unbounded_integers():
 
 def test_scores_past_the_limit_are_chosen_from_and_never_raise():
     scores = [10**30, 10**30 - 1, -(10**30)]
-    assert OpenDPSource().choose(scores, [0.0] * 3, ONE) in (0, 1)
+    for source in (OpenDPSource(), BulkSource()):
+        assert source.choose(scores, [0.0] * 3, ONE) in (0, 1)
     assert ExactSource().choose(scores, [0.0] * 3, ONE) == 0
+
+
+near_ends = st.sampled_from([2**61 - 1, 2**61, 2**61 + 1, 2**63 - 1, 2**63, 10**30])
+candidates = st.tuples(
+    st.integers(-50, 50) | near_ends | near_ends.map(lambda s: -s),
+    st.floats(-700, 700) | st.sampled_from([0.5, 1.5, -2.5, 0.0, -0.0]),
+)
+
+
+@given(
+    st.lists(candidates, min_size=1, max_size=5),
+    st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(7), Fraction(1, 2**50)]),
+)
+def test_weighing_in_64_bits_gives_the_same_integers(candidates, amount):
+    scores, weights = (list(part) for part in zip(*candidates, strict=True))
+    choice = PrivateChoice(amount, 1)
+    exact = choice.weighed(scores, weights)
+    assert _weighed(scores, weights, choice, choice.scale).tolist() == exact
+
+
+def test_weights_past_64_bits_are_never_wrapped():
+    """A weight that leaves 64 bits raises, as it did; just below, it is added as an integer."""
+    choice = PrivateChoice(Fraction(1, 2**50), 1)
+    assert _weighed([0, 0], [2.0**11, 2.0**11 + 1], choice, choice.scale).tolist() == [
+        2**61,
+        2**61 + 2**50,
+    ]
+    with pytest.raises(OverflowError):
+        _weighed([2**61], [2.0**13], choice, choice.scale)
+    for weight in (np.nan, np.inf):
+        with pytest.raises((OverflowError, ValueError)):
+            _weighed([0], [weight], choice, choice.scale)
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])

@@ -1,4 +1,4 @@
-"""What stands behind the curator's noise: exact draws in bulk, OpenDP, or nothing in the exact limit.
+"""What stands behind the curator's noise: exact draws of our own, OpenDP, or nothing in the exact limit.
 
 A journal repeats the answers of a run that died. One more source, frozen releases, lives with the
 audits. None of them can be seeded: all draw from the operating system's entropy.
@@ -6,6 +6,7 @@ audits. None of them can be seeded: all draw from the operating system's entropy
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from abc import ABC, abstractmethod
@@ -16,9 +17,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from frith.privacy import gaussian_draws, laplace_draws
+from frith.privacy import choice_draws, gaussian_draws, laplace_draws
 from frith.privacy.labeling import LabelingChoice
-from frith.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, SignChoice
+from frith.privacy.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    PrivateChoice,
+    SignChoice,
+)
 from frith.privacy.polya import draw_shares
 from frith.privacy.shares import GaussianShare, LaplaceShare
 
@@ -77,7 +83,7 @@ class NoiseSource(ABC):
 
 
 class OpenDPSource(NoiseSource):
-    """OpenDP's exact samplers: the reference, and what every choice is made with."""
+    """OpenDP's exact samplers: the reference."""
 
     states = None
 
@@ -93,8 +99,8 @@ class OpenDPSource(NoiseSource):
         return noisy.reshape(sums.shape)
 
     def choose(self, scores: Sequence[int], log_weights: Sequence[float], choice: Selection) -> int:
-        weighed = np.array(choice.weighed(scores, log_weights), dtype=np.int64)  # passed on at once
-        return int(_choice_measurement(choice.gumbel, choice.scale)(weighed))
+        scale = choice.scale
+        return self._pick(_weighed(scores, log_weights, choice, scale), scale, choice.gumbel)
 
     def choose_signs(
         self,
@@ -102,11 +108,11 @@ class OpenDPSource(NoiseSource):
         log_weights: NDArray[np.float64],
         choice: SignChoice,
     ) -> tuple[int, NDArray[np.int64]]:
-        """The question by its weight, then each label's sign by its own: Gumbel noise for both."""
-        weights = choice.fixed_weights(differences, log_weights)
-        question = int(_choice_measurement(True, float(choice.POINT))(weights))
-        coin = _choice_measurement(True, choice.scale)
-        signs = [int(coin([-d, 0, d])) - 1 for d in differences[question].tolist()]
+        """The question by its weight, then each label's sign by its own."""
+        weights = np.array(choice.fixed_weights(differences, log_weights), dtype=np.int64)
+        question = self._pick(weights, float(choice.POINT), True)
+        scores = np.array([[-d, 0, d] for d in differences[question].tolist()], dtype=np.int64)
+        signs = [self._pick(row, choice.scale, True) - 1 for row in scores]
         return question, np.array(signs, dtype=np.int64)
 
     def choose_labels(
@@ -115,16 +121,20 @@ class OpenDPSource(NoiseSource):
         log_weights: NDArray[np.float64],
         choice: LabelingChoice,
     ) -> tuple[int, NDArray[np.int64]]:
-        """The partition by its weight, then each part's label by its own: Gumbel noise for both."""
-        weights = choice.fixed_weights(counts, log_weights)
-        place = int(_choice_measurement(True, float(choice.point))(np.array(weights)))
-        coin = _choice_measurement(True, choice.scale)
-        labels = [int(coin(row)) for row in counts[choice.rows_of(place)].tolist()]
+        """The partition by its weight, then each part's label by its own."""
+        weights = np.array(choice.fixed_weights(counts, log_weights), dtype=np.int64)
+        place = self._pick(weights, float(choice.point), True)
+        rows = np.array(counts[choice.rows_of(place)], dtype=np.int64)
+        labels = [self._pick(row, choice.scale, True) for row in rows]
         return place, np.array(labels, dtype=np.int64)
+
+    def _pick(self, scores: NDArray[np.int64], scale: float, exponential: bool) -> int:
+        """One candidate by the exponential mechanism, which Gumbel noise draws, or permute-and-flip."""
+        return int(_choice_measurement(exponential, scale)(scores))
 
 
 class BulkSource(OpenDPSource):
-    """OpenDP's choices, and noise by our own draws of the same laws, some forty times as fast."""
+    """Our own draws of the same laws, many times as fast; OpenDP's for scales that they do not fit."""
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
         is_laplace = isinstance(noise, DiscreteLaplace | LaplaceShare)
@@ -136,6 +146,12 @@ class BulkSource(OpenDPSource):
         parts = _mapped(lambda n: draws.draw(noise.scale, n), counts, threads)
         drawn = np.concatenate([np.empty(0, dtype=np.int64), *parts]).reshape(sums.shape)
         return _add_saturated(np.asarray(sums, dtype=np.int64), drawn)
+
+    def _pick(self, scores: NDArray[np.int64], scale: float, exponential: bool) -> int:
+        if not choice_draws.fits(scale):
+            return super()._pick(scores, scale, exponential)
+        draw = choice_draws.exponential if exponential else choice_draws.permute_and_flip
+        return draw(scores, scale)
 
 
 def default_source() -> NoiseSource:
@@ -253,6 +269,23 @@ class JournaledSource(NoiseSource):
 def _check_journal(fits: bool) -> None:
     if not fits:
         raise RuntimeError("the journal is not of this job")
+
+
+def _weighed(
+    scores: Sequence[int], log_weights: Sequence[float], choice: Selection, scale: float
+) -> NDArray[np.int64]:
+    """What `choice.weighed` gives, in 64 bits throughout where they provably suffice.
+
+    Scores are cut off at 2^61, and a float is rounded to the nearest integer, the even one of two,
+    and converted without loss: with |scale w| at most 2^61 no sum is past 2^62.
+    """
+    if type(choice) is PrivateChoice:
+        with contextlib.suppress(OverflowError):  # a score past 64 bits
+            cut_off = np.clip(np.array(scores, dtype=np.int64), -choice.LIMIT, choice.LIMIT)
+            bonus = np.rint(scale * np.array(log_weights, dtype=np.float64))
+            if np.all(np.abs(bonus) <= choice.LIMIT):
+                return np.asarray(cut_off + bonus.astype(np.int64))
+    return np.array(choice.weighed(scores, log_weights), dtype=np.int64)
 
 
 def _add_saturated(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
