@@ -1,7 +1,4 @@
-"""Flaws of learners that predict a number, beside their sound twin `twins.Residuals`.
-
-For audits of the audit alone, as everything in `known_bad`, which lists them.
-"""
+"""Learners of a number with one flaw each, for audits of the audit alone; `twins.Residuals` has none."""
 
 from __future__ import annotations
 

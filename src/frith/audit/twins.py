@@ -1,4 +1,4 @@
-"""Small sound learners, each the twin of flaws in `known_bad`: without the flaw, they pass audits."""
+"""Small sound learners, the twins of those that `known_bad` lists: without the flaw, they pass audits."""
 
 from __future__ import annotations
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from frith.client import documents as d
-from frith.client.documents import Grant, Listing, Member, TableInfo, Token
+from frith.client import requests, responses
 from frith.client.kinds import Role
+from frith.client.responses import Grant, Listing, Member, TableInfo, Token, VerificationResponse
 from frith.client.wire import Wire
 from frith.domain import Domain, Person
 from frith.ledger import Fault, Verification
 from frith.privacy.exact import exact, show
 
-_POLICY = tuple(d.PolicyRequest.model_fields)
+_POLICY = tuple(requests.PolicyRequest.model_fields)
 
 
 class Curating:
@@ -62,7 +62,7 @@ class Curating:
             "title": title,
             "signed": signed,
         }
-        return TableInfo.read(self._wire.post("tables", body=d.TableRequest.read(body)))
+        return TableInfo.read(self._wire.post("tables", body=requests.TableRequest.read(body)))
 
     def register_paid(
         self,
@@ -111,12 +111,12 @@ class Curating:
             "title": title,
             "signed": signed,
         }
-        request = d.PaidTableRequest.read(body | who)
+        request = requests.PaidTableRequest.read(body | who)
         return TableInfo.read(self._wire.post("paid-domains", body=request))
 
-    def connections(self) -> Listing[d.ConnectionInfo]:
+    def connections(self) -> Listing[responses.ConnectionInfo]:
         """Where tables can be registered from, as the operator declared it."""
-        return Listing(map(d.ConnectionInfo.read, self._wire.get("connections")))
+        return Listing(map(responses.ConnectionInfo.read, self._wire.get("connections")))
 
     def set_policy(self, table: str, **changes: Any) -> TableInfo:
         """Change parts of a table's policy and keep the rest; None removes a cap."""
@@ -143,7 +143,7 @@ class Curating:
         `disjoint` declares that all their people are new.
         """
         source = {"connection": connection, "table": table, "query": query}
-        body = d.BatchRequest.read({"name": name, "disjoint": disjoint} | source)
+        body = requests.BatchRequest.read({"name": name, "disjoint": disjoint} | source)
         return TableInfo.read(self._wire.post("tables", to, "batches", body=body))
 
     def grants(self, table: str) -> Listing[Grant]:
@@ -160,7 +160,7 @@ class Curating:
         """Let an analyst ask about a table, or about some attributes, with an optional cap of their own."""
         cap = None if epsilon is None else show(exact(epsilon))
         columns = None if columns is None else list(columns)
-        body = d.GrantRequest.read({"columns": columns, "epsilon": cap})
+        body = requests.GrantRequest.read({"columns": columns, "epsilon": cap})
         return Grant.read(self._wire.put("tables", table, "grants", member, body=body))
 
     def withdraw(self, table: str, member: str) -> None:
@@ -185,7 +185,7 @@ class Curating:
         With an `owner` it is a service account, which ends after so many `days`.
         """
         asked = {"name": name, "role": role, "subject": subject, "owner": owner, "days": days}
-        body = d.MemberRequest.read(asked)
+        body = requests.MemberRequest.read(asked)
         return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
@@ -217,7 +217,7 @@ class Curating:
         self._wire.delete("tables", table, "curators", member)
 
     def _change(self, member: str, **changes: Any) -> Member:
-        body = d.MemberChangeRequest.read(changes)
+        body = requests.MemberChangeRequest.read(changes)
         return Member.read(self._wire.put("members", member, body=body))
 
     def tokens(self, member: str) -> Listing[Token]:
@@ -230,15 +230,15 @@ class Curating:
         note: str = "",
         days: int | None = None,
         scopes: Sequence[str] | None = None,
-    ) -> d.IssuedToken:
+    ) -> responses.IssuedToken:
         """Make a token; its text is in `.token`, only now. Analysts may make their own.
 
         It ends with your own token at the latest, and has no scope that yours lacks. Others get one
         from you only if they have none, or if they are a service account of yours.
         """
         given = None if scopes is None else list(scopes)
-        body = d.TokenRequest.read({"note": note, "days": days, "scopes": given})
-        return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
+        body = requests.TokenRequest.read({"note": note, "days": days, "scopes": given})
+        return responses.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:
         """Revoke a token at once, and all that was made with it. Analysts may revoke their own."""
@@ -249,16 +249,16 @@ class Curating:
 
         `problems` are entries that were changed; `flagged` are charges that frith would refuse today.
         """
-        found = d.VerificationResponse.read(self._wire.get("ledger", "verification"))
+        found = VerificationResponse.read(self._wire.get("ledger", "verification"))
         faults = tuple(Fault(text) for text in found.problems)
         return Verification(found.entries, found.head, faults, tuple(found.flagged))
 
 
-def _policy(given: dict[str, Any]) -> d.PolicyRequest:
+def _policy(given: dict[str, Any]) -> requests.PolicyRequest:
     """A policy as the server reads it: amounts as exact text, caps of None left out."""
     for name in given:
         if name not in _POLICY:
             raise ValueError(f"a policy has no {name}; it has {', '.join(_POLICY)}")
     given = {name: value for name, value in given.items() if value is not None}
-    amounts = {name: show(exact(given[name])) for name in d.POLICY_AMOUNTS if name in given}
-    return d.PolicyRequest.read(given | amounts)
+    amounts = {name: show(exact(given[name])) for name in requests.POLICY_AMOUNTS if name in given}
+    return requests.PolicyRequest.read(given | amounts)

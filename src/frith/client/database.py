@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 from frith.client.accounts import TableAccount
 from frith.client.curating import Curating
-from frith.client.documents import (
+from frith.client.estimators import id_of, read_estimator
+from frith.client.jobs import Job, Progress
+from frith.client.requests import (
     BudgetRequest,
-    BudgetResponse,
     CountsRequest,
     ForestRequest,
+    QuoteRequest,
+    RequestDocument,
+    ScoreRequest,
+    UpdateRequest,
+)
+from frith.client.responses import (
+    BudgetResponse,
     LearnerInfo,
     Listing,
     Member,
     PartyInfo,
     Quote,
-    QuoteRequest,
-    RequestDocument,
-    ScoreRequest,
     TableInfo,
-    UpdateRequest,
-)  # fmt: skip
-from frith.client.estimators import id_of, read_estimator
-from frith.client.jobs import Job, Progress
+)
 from frith.client.wire import Wire
 from frith.domain import Domain
 from frith.ledger import Receipt

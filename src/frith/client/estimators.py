@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from frith.client.documents import ForestResponse, ScoreResponse
+from frith.client.responses import ForestResponse, ScoreResponse
 from frith.errors import FormatError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import PrivateAttr
 
 from frith._progress import showing
-from frith.client.documents import CountsResponse, JobResponse
 from frith.client.estimators import read_estimator, read_score
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.responses import CountsResponse, JobResponse
 from frith.client.wire import Wire
 from frith.errors import RemoteError
 

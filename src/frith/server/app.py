@@ -17,8 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frith._version import __version__
-from frith.client.documents import HealthResponse, ReadyResponse, first_problem
+from frith.client.documents import first_problem
 from frith.client.kinds import ProblemCode
+from frith.client.responses import HealthResponse, ReadyResponse
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
 from frith.privacy.exact import show

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from frith.client.documents import SourceRequest
+from frith.client.requests import SourceRequest
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.urls import Selection

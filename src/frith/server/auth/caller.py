@@ -10,8 +10,9 @@ from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
-from frith.client.documents import NAME, ProblemResponse
+from frith.client.documents import NAME
 from frith.client.kinds import ProblemCode
+from frith.client.responses import ProblemResponse
 from frith.server.auth.access import route_of
 from frith.server.auth.acting import NOBODY, Actor, acting
 from frith.server.auth.members import Credential

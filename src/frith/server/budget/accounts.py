@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from sqlalchemy.orm import Session
 
-from frith.client.documents import Account, Quote
 from frith.client.kinds import ProblemCode
+from frith.client.responses import Account, Quote
 from frith.errors import over_budget
 from frith.ledger import Book, Place, State
 from frith.privacy.budget import Budget

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 from fastapi.responses import StreamingResponse
 
-from frith.client.documents import LogLine
+from frith.client.responses import LogLine
 from frith.ledger.log import Filter, Line, find, lines
 from frith.server.auth.caller import Caller
 

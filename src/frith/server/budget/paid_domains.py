@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from frith.client.documents import PaidTableRequest
+from frith.client.requests import PaidTableRequest
 from frith.domain import Domain, Person
 from frith.errors import DomainError, FrithError
 from frith.learners.private_domain import DraftPlan, draft_charged

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from frith.client.documents import POLICY_AMOUNTS, PolicyRequest
+from frith.client.requests import POLICY_AMOUNTS, PolicyRequest
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import PolicyRequest
-from frith.client.documents import Proposal as ProposalDocument
 from frith.client.kinds import ProblemCode, ProposalKind, ProposalState
+from frith.client.requests import PolicyRequest
+from frith.client.responses import Proposal as ProposalDocument
 from frith.server.auth.acting import tell
 from frith.server.auth.members import get_member
 from frith.server.auth.roles import curated_by, curates

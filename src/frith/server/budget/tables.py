@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import BatchRequest, TableRequest
-from frith.client.documents import Grant as GrantDocument
 from frith.client.kinds import ProblemCode, Role
+from frith.client.requests import BatchRequest, TableRequest
+from frith.client.responses import Grant as GrantDocument
 from frith.domain import Domain
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError

@@ -11,8 +11,8 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import PredictionResponse, Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.responses import PredictionResponse, Quote
 from frith.curator.scoring import ScoreRequest
 from frith.errors import FrithError
 from frith.forest import Forest

@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, defer
 from sqlalchemy.orm.attributes import set_committed_value
 
-from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.responses import JobResponse
 from frith.ledger import Receipt
 from frith.server.auth import roles
 from frith.server.budget import tables

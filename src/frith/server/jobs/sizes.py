@@ -16,8 +16,8 @@ from fractions import Fraction
 
 from sqlalchemy.orm import Session
 
-from frith.client.documents import Estimate
 from frith.client.kinds import JobKind
+from frith.client.responses import Estimate
 from frith.domain import Categorical, Domain
 from frith.growing.boosting import CELL_QUESTIONS, MAX_STEPS
 from frith.growing.random_trees import floor_log, random_tree_depth

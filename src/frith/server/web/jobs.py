@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState
+from frith.client.responses import JobResponse
 from frith.server.auth.caller import Before
 from frith.server.auth.roles import curates
 from frith.server.jobs import forests, history, lifecycle
