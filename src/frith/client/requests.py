@@ -149,9 +149,10 @@ class SourceRequest(RequestDocument):
     query: Source | None = Field(default=None, description="A SELECT, instead of a table.")
 
 
-class TableRequest(SourceRequest):
+class NewTableRequest(SourceRequest):
+    """What every new table is registered with."""
+
     name: Name
-    domain: Annotated[str, Field(max_length=500_000)] = Field(description="TOML or JSON, reviewed.")
     policy: PolicyRequest
     title: Text = ""
     signed: bool = Field(
@@ -159,21 +160,19 @@ class TableRequest(SourceRequest):
     )
 
 
-class PaidTableRequest(SourceRequest):
+class TableRequest(NewTableRequest):
+    domain: Annotated[str, Field(max_length=500_000)] = Field(description="TOML or JSON, reviewed.")
+
+
+class PaidTableRequest(NewTableRequest):
     """A table without public bounds: what its columns are, and what its domain may cost."""
 
-    name: Name
     label: Text = Field(description="The column to predict.")
     columns: dict[Text, Literal["number", "date"] | Annotated[list[Text], Field(max_length=10_000)]]
     epsilon: Amount = Field(description="What the domain costs, of the policy's epsilon.")
     records: int | None = Field(default=None, ge=1, le=2**47, description="If it is public.")
     person: Text | None = Field(default=None, description="The column that names the person.")
     records_per_person: int = Field(default=1, ge=1, le=10**6)
-    policy: PolicyRequest
-    title: Text = ""
-    signed: bool = Field(
-        default=False, description="Each row of a query depends on one record alone."
-    )
 
 
 class BatchRequest(SourceRequest):

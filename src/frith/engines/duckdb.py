@@ -9,25 +9,21 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from frith.domain import Domain
 from frith.engines import positions
 from frith.engines.sql import (
     AGAIN,
-    USUAL,
     DatabaseEngine,
     Found,
-    Timeouts,
     bare,
     quoted,
     row_by_row,
 )
-from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import Selection, duckdb_table
 from frith.errors import SourceError
 
@@ -52,16 +48,7 @@ class DuckDBEngine(DatabaseEngine):
 
     dialect = positions.DuckDB()
 
-    def __init__(
-        self,
-        url: str,
-        domain: Domain,
-        threads: int | None = None,
-        rows: int = BATCH_ROWS,
-        types: Mapping[str, str] | None = None,
-        timeouts: Timeouts = USUAL,
-    ):
-        super().__init__(domain, threads, rows, types, timeouts)
+    def connect(self, url: str) -> None:
         source = duckdb_table(url)
         file = _existing(source.files)
         self._named = f"{source.selection} of {file}" if file else str(source.selection)

@@ -73,6 +73,7 @@ class DatabaseEngine(StreamEngine):
 
     def __init__(
         self,
+        url: str,
         domain: Domain,
         threads: int | None = None,
         rows: int = BATCH_ROWS,
@@ -87,6 +88,11 @@ class DatabaseEngine(StreamEngine):
         self._packings: dict[tuple[int, ...], Packing] = {}
         self._one_pass = threading.Lock()
         self._reading = contextlib.ExitStack()
+        self.connect(url)
+
+    @abstractmethod
+    def connect(self, url: str) -> None:
+        """Connect, begin the transaction, and look at the columns; called once."""
 
     @abstractmethod
     def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from frith.curator import Curator, Release, records_per_unit
 from frith.curator.curator import RECORDS_ARE_PUBLIC
-from frith.domain import Domain
+from frith.curator.protocol import Party
 from frith.errors import FrithError
 from frith.kernels import (
     Choice,
@@ -39,25 +39,9 @@ from frith.kernels import (
 from frith.kernels.gradients import ScoreColumn
 from frith.learners.base import PrivateForest
 from frith.parties.merging import MergeError, add_up, together
-from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 
 T = TypeVar("T", bound=PrivateForest)
-
-
-class Party(Protocol):
-    """Someone who answers questions about their own records: a `Curator`, or a server."""
-
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def budget(self) -> Budget: ...
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def remaining_share(self) -> Fraction: ...
-
-    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release: ...
 
 
 class Panel(Protocol):

@@ -200,12 +200,7 @@ def ask(
 
 
 def quote(
-    context: Context,
-    session: Session,
-    forest: str,
-    member: Member,
-    budget: Budget,
-    about: About,
+    context: Context, session: Session, forest: str, member: Member, budget: Budget, about: About
 ) -> Quote:
     """What `ask` would cost; refused if `ask` would be, whatever is left of the budget."""
     view, request, own = _request(context, session, forest, member, budget, about)
@@ -216,12 +211,7 @@ def quote(
 
 
 def _request(
-    context: Context,
-    session: Session,
-    forest: str,
-    member: Member,
-    budget: Budget,
-    about: About,
+    context: Context, session: Session, forest: str, member: Member, budget: Budget, about: About
 ) -> tuple[View, JobRequest, str | None]:
     found = find_forest(context, session, forest, member)
     view = see(session, found.job.table, member)

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import structlog
@@ -44,12 +43,7 @@ class WorkerPool:
         self._watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give jobs some time to finish; the next start takes over those that need longer."""
         self._stopping.set()
         self._watch.join()
