@@ -180,7 +180,7 @@ def _connect() -> Any:
 
 
 def _existing(files: tuple[Path, ...]) -> Path | None:
-    found = {f.absolute() for f in files if os.path.isfile(f)}  # also of a name no file could have
+    found = {f.absolute() for f in files if os.path.isfile(f)}  # false for impossible names
     if files and not found:
         places = " or ".join(map(str, files))  # of a PostgreSQL URL that says duckdb, not shown
         raise SourceError(f"there is no DuckDB file at {'that path' if '@' in places else places}")
@@ -193,7 +193,7 @@ def _existing(files: tuple[Path, ...]) -> Path | None:
 
 
 def reads_files(query: str) -> bool:
-    """Whether a query names files, which an engine would pin and open for it."""
+    """Whether a query names files, which an engine would have to pin and open."""
     with contextlib.closing(_connect()) as connection:
         try:
             return bool(_parquet_files(connection, query))
@@ -231,7 +231,7 @@ def _form(kind: Any) -> str | None:
 
 
 def _compared(kind: Any) -> tuple[str, str] | None:
-    """Texts; a JSON column is one too, but compares as JSON."""
+    """Text types; a JSON column is text too, but compares as JSON."""
     return ("text", "{}") if str(kind) == "VARCHAR" else None
 
 

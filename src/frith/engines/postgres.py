@@ -30,7 +30,7 @@ _REASONS = {
     "timeout expired": "the server does not answer in time",
     "percent-encoded": "the URL is not percent-encoded correctly",
 }
-"""What libpq says, and what we show instead: its own words may quote part of the URL."""
+"""libpq's messages, and what we show instead: its own may quote part of the URL."""
 
 
 class PostgresEngine(DatabaseEngine):
@@ -131,7 +131,7 @@ class PostgresEngine(DatabaseEngine):
 def _connect(source: PostgresTable, seconds: float) -> Any:
     """A connection in autocommit mode: it begins no transaction by itself.
 
-    Of an option that is said twice, the last counts.
+    If an option is given twice, the last one counts.
     """
     try:
         from adbc_driver_postgresql import dbapi
@@ -159,7 +159,7 @@ def _kind(column: pa.Field) -> str:
 def _form(column: pa.Field) -> str | None:
     """How to select a column; a char(n) loses its padding as it becomes text.
 
-    Of a text that is too long, as much is sent as shows that it is.
+    Of a text that is too long, just enough is sent to show that it is.
     """
     kind = _kind(column)
     if kind == "numeric":
