@@ -40,15 +40,25 @@ class Curating:
 
         Parameters
         ----------
-        name : the table's name, which analysts use
-        domain : its public facts, or the path of a domain file
-        connection : one of `connections()`
-        table : what to read there: a file of a folder, or a table of a database as schema.table
-        query : a SELECT instead, where the connection takes queries
-        epsilon : its total budget
-        title : one line about it
-        signed : True if you state that each row of a query depends on one record alone
-        **policy : delta, analyst_epsilon, request_epsilon, least_epsilon, learners, renewal_days
+        name : str
+            The table's name, which analysts use.
+        domain : Domain, str or Path
+            Its public facts, or the path of a domain file.
+        connection : str
+            The name of one of `connections()`.
+        table : str or None, default=None
+            What to read there: a file of a folder, or a table of a database as schema.table.
+        query : str or None, default=None
+            A SELECT instead, if the connection takes queries.
+        epsilon : int, float, str or Fraction
+            Its total budget.
+        title : str, default=""
+            One line about it.
+        signed : bool, default=False
+            True states that each row of a query depends on one record alone.
+        **policy : Any
+            delta, analyst_epsilon, request_epsilon, least_epsilon, learners, renewal_days and
+            approval_epsilon of the table's policy.
         """
         if not isinstance(domain, Domain):
             domain = Domain.load(domain)
@@ -81,17 +91,36 @@ class Curating:
         signed: bool = False,
         **policy: Any,
     ) -> TableInfo:
-        """Register a table without public bounds: its domain is bought from its budget, once and for good.
-
-        What is not described here is as in `register`.
+        """Register a table without public bounds: its budget pays for its domain, once and for good.
 
         Parameters
         ----------
-        label : the column to predict
-        columns : what each column is, the label among them: "number", "date", or a public list of values
-        price : the epsilon that the domain costs, of the table's `epsilon`; a draft that fails costs it too
-        records : the number of records, if it is public
-        person : the column that names the protected person, and the most records of each that count
+        name : str
+            The table's name, which analysts use.
+        label : str
+            The column to predict.
+        columns : mapping of str to str or list
+            What each column is, the label among them: "number", "date", or a public list of values.
+        connection : str
+            The name of one of `connections()`.
+        table : str or None, default=None
+            What to read there: a file of a folder, or a table of a database as schema.table.
+        query : str or None, default=None
+            A SELECT instead, if the connection takes queries.
+        price : int, float, str or Fraction
+            The epsilon that the domain costs, out of the table's `epsilon`. A draft that fails costs it too.
+        epsilon : int, float, str or Fraction
+            Its total budget.
+        records : int or None, default=None
+            The number of records, if it is public.
+        person : Person or None, default=None
+            The column that names the protected person, and the most records of each that count.
+        title : str, default=""
+            One line about it.
+        signed : bool, default=False
+            True states that each row of a query depends on one record alone.
+        **policy : Any
+            The rest of the table's policy, as for `register`.
         """
         who = (
             {}
