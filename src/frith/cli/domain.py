@@ -15,7 +15,6 @@ from frith.cli.options import (
     Force,
     LedgerFile,
     PersonColumn,
-    Records,
     RecordsPerPerson,
     TableFiles,
 )
