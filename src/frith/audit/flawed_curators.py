@@ -25,7 +25,7 @@ KNOWN_BAD = "a known flaw, kept to test audits with"
 
 
 class UnsoundCurator:
-    """Believes what any object says about itself, and shows exact sums. Promises nothing."""
+    """Believes what any object states about itself, and shows exact sums. Promises nothing."""
 
     is_exact = False
 
@@ -72,7 +72,7 @@ class UnsoundCurator:
 
 
 class HalfScale(OpenDPSource):
-    """Noise at half of the scale that the mechanism states."""
+    """Noise at half the scale that the mechanism states."""
 
     def perturb(self, sums: NDArray[np.int64], noise: Noise, threads: int) -> NDArray[np.int64]:
         if isinstance(noise, DiscreteLaplace):
@@ -135,7 +135,7 @@ class OccupiedCurator(UnsoundCurator):
 
 
 class OtherUnitCurator(UnsoundCurator):
-    """Noise for as much rho as the budget has epsilon: a round that binds a number and no unit."""
+    """Spends as much rho as the budget has epsilon: a round that binds a number but no unit."""
 
     def noise(self, question: Any, share: Fraction) -> Noise:
         amount = share * self.budget.total

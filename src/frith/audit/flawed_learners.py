@@ -62,7 +62,7 @@ class TablesChargedOnce(RootTables):
 
 
 class Cumulated(SplitTables):
-    """Counts up to each cut, one for every cut that a record is under, charged as one table."""
+    """Counts up to each cut: a record counts at every cut above it, charged as one table."""
 
     def take(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         layout, tables = self.base.layout, super().take(sums).copy()
@@ -97,7 +97,7 @@ class RowsByPosition(Leaves):
 
 
 class ExactSize(Leaves):
-    """The number of records, exactly, beside the forest."""
+    """Keeps the exact number of records beside the forest."""
 
     def learn(self, curator: Any) -> Forest:
         forest = super().learn(curator)
@@ -110,7 +110,7 @@ def _whole(domain: Domain) -> LeafCounts:
 
 
 class SeedsKept(Leaves):
-    """The seed of the noise stays in the model, so that anyone can draw the noise again."""
+    """Keeps the seed of the noise in the model, so that anyone can draw the noise again."""
 
     def learn(self, curator: Any) -> Forest:
         forest = super().learn(curator)
@@ -125,7 +125,7 @@ class SeedsKept(Leaves):
 
 
 def open_with_own_domain(table: Any, domain: Domain) -> Engine:
-    """Values and labels as they occur in the table, and nothing declared."""
+    """Opens a table with the values and labels that occur in it instead of declared ones."""
     seen = {n: tuple(sorted({str(v) for v in table[n]})) or ("none",) for n in table.columns}
     own = tuple(Categorical(a.name, seen[a.name]) for a in domain.attributes)
     label = Categorical(domain.label.name, seen[domain.label.name])
@@ -133,7 +133,7 @@ def open_with_own_domain(table: Any, domain: Domain) -> Engine:
 
 
 class ExactPurity(Leaves):
-    """A node is split unless all its records have one label: seen exactly, and never paid for."""
+    """Splits a node unless all its records have one label: an exact answer that nobody paid for."""
 
     def trees(self, curator: Any) -> Trees:
         labels = curator.exact_counts(_whole(curator.domain)).sum(axis=0)
@@ -141,7 +141,7 @@ class ExactPurity(Leaves):
 
 
 class UnchargedScores(Leaves):
-    """The better of two trees by the records that it gets right: an exact score, and free."""
+    """Takes the better of two trees by the records that each gets right: an exact, free score."""
 
     def trees(self, curator: Any) -> Trees:
         layout = Layout(curator.domain, equal_width_cuts(curator.domain, 4))
@@ -157,8 +157,8 @@ class SmoothLabels(Labels):
     """The label by an exponential mechanism whose sensitivity falls with the lead of the first.
 
     Smooth sensitivity is meant for additive noise of a heavy-tailed law, with part of the budget
-    for its own change. Put into an exponential mechanism it makes the noise tell how large the
-    lead is, and the label nearly certain.
+    for its own change. In an exponential mechanism it makes the noise reveal how large the lead is,
+    and the label nearly certain.
     """
 
     def learn(self, curator: Any) -> Forest:
@@ -215,7 +215,7 @@ class LabelsOfOwnRange(Labels):
 
 
 class OverflowingPrior(OwnRange):
-    """A public weight that is added in 64 bits: past the end, the largest score is the least."""
+    """Adds a public weight in 64 bits: past the end, the largest score becomes the least."""
 
     def scores(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         prior = np.zeros(len(sums[0]), dtype=np.int64)
@@ -258,7 +258,7 @@ class RowOrderEngine(MemoryEngine):
 
 
 class OneSidedChoice(QuantileChoice):
-    """Its sensitivity for its range, though a record raises some scores and lowers others."""
+    """States its sensitivity as its range, though a record raises some scores and lowers others."""
 
     @property
     def range_(self) -> int:

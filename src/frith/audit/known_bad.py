@@ -27,7 +27,7 @@ from frith.learners.published.curator import PublishedCurator
 class Flaw:
     """A flaw, where it was seen, its sound twin, and the rungs that must flag it.
 
-    `pair` is the pair of neighbors on which `fits` of each show it soonest.
+    `pair` names the neighbors that show it soonest, with `fits` fits of each.
     """
 
     name: str
@@ -123,4 +123,4 @@ FLAWS: tuple[Flaw, ...] = (
     _flaw("persons bounded by row order", "a LIMIT for each person", Leaves, Leaves, (R, S, B),
           open=flawed.open_by_row_order, pair="persons"),
 )  # fmt: skip
-"""Every flaw with the rungs that are expected to see it; the tests hold the ladder to that."""
+"""Every flaw with the rungs that must see it; the tests check that they do."""

@@ -110,7 +110,7 @@ class SecureSum:
 
     @property
     def gain(self) -> float:
-        """By what factor the variance is smaller than with full noise at every party."""
+        """How many times smaller the variance is than with full noise at every party."""
         return len(self.parties) - float(self.colluders)
 
     def describe(self) -> str:
