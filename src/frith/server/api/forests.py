@@ -1,6 +1,6 @@
 """Forests: the release and what is derived from it, free; scores, updates and counts of rules, charged.
 
-A request to train one is about a table, and in `tables.py`.
+Training starts from a table: see `tables.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def get_forest(forest: str, caller: Called) -> Response:
 def get_rules(
     forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> dict[str, Any]:
-    """The forest's clearest rules, with their noise: those that were counted, if any were."""
+    """The forest's clearest rules, with their noise; the counted ones, if any were counted."""
     return _find(forest, caller).rules()[:top].to_json()
 
 
@@ -61,7 +61,7 @@ def get_importances(forest: str, caller: Called) -> dict[str, float]:
 
 @router.get("/forests/{forest}/effects", dependencies=HEAVY)
 def get_effects(forest: str, caller: Called) -> dict[str, Any]:
-    """What the trees of a forest of scores add up to, by attribute and by pair. Free."""
+    """The effects of a forest of scores, by attribute and by pair of attributes. Free."""
     return _find(forest, caller).effects().to_json()
 
 

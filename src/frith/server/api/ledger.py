@@ -42,7 +42,7 @@ def export_csv(caller: Called) -> Response:
 def verify(caller: Called) -> VerificationResponse:
     """Verify the chain of hashes and what is stored beside it, and read requests again.
 
-    For operators and auditors. What it finds stops sales, and what is mended is sold again.
+    For operators and auditors. A finding stops sales until it is resolved.
     """
     found = verification.look(caller.context)
     return VerificationResponse(

@@ -20,7 +20,7 @@ def search(
     before: log.Number = None,
     limit: Annotated[int, Query(ge=1, le=log.PAGE)] = log.PAGE,
 ) -> LogResponse:
-    """The newest entries and events that fit, and the entry to ask on before."""
+    """The newest entries and events that match, and the entry to continue before."""
     found, older = log.search(caller, wanted, before, limit)
     return LogResponse(lines=[log.document(line) for line in found], before=older)
 

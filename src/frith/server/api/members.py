@@ -43,7 +43,7 @@ def add_member(asked: MemberRequest, caller: Called) -> responses.Member:
 def change_member(member: str, asked: MemberChangeRequest, caller: Called) -> responses.Member:
     """Disable a member or enable them again, give them another role or owner. For operators.
 
-    The tokens of who is disabled end at once, and so does everything that was made with them.
+    The tokens of a disabled member end at once, and so does everything made with them.
     """
     with caller.act("change member", member) as session:
         changed = members.get_member(session, member)
@@ -71,8 +71,8 @@ def list_tokens(member: str, caller: Called) -> list[responses.Token]:
 def issue_token(member: str, asked: TokenRequest, caller: Called) -> responses.IssuedToken:
     """Make a token, which is shown once: for yourself or a service account of yours.
 
-    An operator makes one for somebody who has none. It ends with the token that it was made with, at
-    the latest, and has no scope that that token lacks.
+    An operator makes one for somebody who has none. It ends at the latest with the token that made it,
+    and has no scope which that token lacks.
     """
     with caller.act("create token", member) as session:
         issued = members.issue_token(

@@ -17,7 +17,7 @@ router = APIRouter(tags=["tables"])
 def buy_domain(asked: PaidTableRequest, caller: Called) -> responses.TableInfo:
     """Register a table whose bounds and values are not public: its domain is bought from its budget.
 
-    For curators. The price is charged before noise is drawn, also where the draft fails then.
+    For curators. The price is charged before noise is drawn, even if the draft then fails.
     """
     register_paid(caller.context, asked, caller.member.name, caller.act)
     return get_table(asked.name, caller)

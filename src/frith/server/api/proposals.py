@@ -15,7 +15,7 @@ router = APIRouter(tags=["proposals"])
 
 @router.get("/proposals")
 def list_proposals(caller: Called) -> list[responses.Proposal]:
-    """What waits for approval or was decided: what you proposed, and what is about your tables."""
+    """Open and decided proposals: your own, and those about your tables."""
     with caller.read() as session:
         return [proposals.document(p) for p in proposals.list_proposals(session, caller.member)]
 

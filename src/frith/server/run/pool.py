@@ -30,7 +30,7 @@ _GRACE_SECONDS = 20
 
 
 class WorkerPool:
-    """Keeps `workers` processes running while entered."""
+    """Inside its `with` block, keeps `workers` processes running."""
 
     def __init__(self, settings: Settings, shutdown: Shutdown):
         self._settings, self._shutdown = settings, shutdown
@@ -81,7 +81,7 @@ def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
     database = Database(settings.database)
     database.check()
     context = Context(database, settings)
-    context.watch.follow()  # now, because a charge does it while others wait for the ledger
+    context.watch.follow()  # now, because a charge would do it while others wait for the ledger
     Worker(context, cage=Cage(settings).run).run(is_over)
     database.close()
 

@@ -10,7 +10,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """While entered, notes a signal and passes it on, instead of letting it kill the process."""
+    """Inside its `with` block, notes a signal and passes it on instead of letting it kill the process."""
 
     def __init__(self) -> None:
         self.requested = self.forced = False

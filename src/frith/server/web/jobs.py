@@ -26,7 +26,7 @@ def list_jobs(page: Page, before: Before = None) -> HTMLResponse:
 
 
 def older_than(found: list[Job]) -> str | None:
-    """The id to page on from; None if this is the last page."""
+    """The id from which the next page continues; None on the last page."""
     return found[-1].id if len(found) == history.PAGE else None
 
 

@@ -95,10 +95,10 @@ def _check(page: PageRequest, form: Form) -> str:
 
 
 def _read(page: PageRequest, form: Form, action: str, read: Callable[[Path], R]) -> R:
-    """What is read off the files that the form names; errors quote no record.
+    """What `look` reads from the files that the form names; errors quote no record.
 
-    Who looked at which files is written down before they are opened, and nothing of what they hold.
-    Records that are a table's already are shown to nobody but its curators.
+    Before the files are opened, records who reads which of them, and nothing of what they hold. Only a
+    table's curators see records that the table already has.
     """
     name, table = form.text("connection"), form.text("table")
     connection = page.context.settings.connections.get(name)

@@ -36,7 +36,7 @@ def review(table: str, page: Page) -> HTMLResponse:
 
 @router.post("/policy")
 def set_policy(form: PostedForm, table: str, page: Page) -> Response:
-    """Save the policy, or propose it where it raises the budget."""
+    """Save the policy, or propose it if it raises the budget."""
     try:
         asked = policy_request(form)
         policy = read_policy(asked)
