@@ -109,7 +109,7 @@ class RemoteDatabase(Curating):
         return Listing(map(LearnerInfo.read, self._wire.get("learners")))
 
     def jobs(self, table: str | None = None) -> Listing[Job]:
-        """Your jobs, the newest first; a curator's list is everybody's."""
+        """Your jobs, the newest first; curators get everybody's."""
         found = self._wire.get_all("jobs", "before", _JOBS, table=table)
         return Listing(Job.at(self._wire, said) for said in found)
 
@@ -284,8 +284,8 @@ class RemoteDatabase(Curating):
     ) -> LabelScore | Job:
         """AUC, log loss, Brier score, calibration and rates in groups, with intervals. Charged.
 
-        As `frith.private_score`, on the forest's table: a `frith.curator.label_score.LabelScore`. It costs
-        what a `score` costs, and `quote_score` says so.
+        Like `frith.private_score`, on the forest's table: a `frith.curator.label_score.LabelScore`. It costs
+        as much as a `score`; `quote_score` returns the price.
         """
         from frith.curator.label_score import METRICS
 
@@ -358,7 +358,7 @@ class RemoteDatabase(Curating):
     def count(
         self, table: str, question: Any, domain: Domain, budget: Budget, round: Any = None
     ) -> Job:
-        """Ask for the noisy counts of a question that all parties are asked. Charged.
+        """Ask for the noisy counts of a question that all parties get. Charged.
 
         With a `round` the counts come masked, to be added to those of the other parties.
         """

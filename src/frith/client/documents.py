@@ -36,8 +36,8 @@ NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 AMOUNT = r"^([0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?|[0-9]{1,9}/[0-9]{1,3})$"
 """How callers write amounts: 0.5, 1e-6, 1/3. Short, so that no exponent makes a giant number.
 
-Denominators have at most three digits: with longer ones, sums in the ledger would grow with every
-request until they could not be written down.
+Denominators have at most three digits: with longer ones, sums in the ledger would grow longer with
+every request, without end.
 """
 _PATTERNS = {NAME: "at most 63 lower-case letters, digits, - and _, the first no - or _"}
 Name = Annotated[str, Field(pattern=NAME, max_length=63)]
@@ -79,7 +79,7 @@ ReceiptDocument = Annotated[
 
 
 class Document(BaseModel):
-    """A JSON object; a response may hold more than is read, because a newer server may say more."""
+    """A JSON object; unknown fields of a response are ignored, because a newer server may send more."""
 
     model_config = ConfigDict(frozen=True)
 

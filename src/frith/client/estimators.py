@@ -1,4 +1,4 @@
-"""Fitted estimators from a server's forests, and the ids that the server knows them by."""
+"""Fitted estimators made from a server's forests, and their ids on the server."""
 
 from __future__ import annotations
 

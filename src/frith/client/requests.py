@@ -8,7 +8,7 @@ from frith.client.documents import Amount, Digest, Document, Name, Scalar, Sourc
 from frith.client.kinds import Role, Scope
 
 # isort: split
-# After documents, which says what to install where pydantic is missing.
+# After `documents`, which says what to install if pydantic is missing.
 from pydantic import ConfigDict, Field
 
 
@@ -38,7 +38,7 @@ class ForestRequest(BudgetRequest):
 
 
 class ScoreRequest(BudgetRequest):
-    """For a confusion matrix; if anything else is named, for scores of the probabilities of a label."""
+    """A confusion matrix, or scores of a label's probabilities if any field below is given."""
 
     metrics: list[Annotated[str, Field(max_length=40)]] | None = Field(
         default=None, max_length=10, description="accuracy, auc, log_loss, brier, calibration."
@@ -52,7 +52,7 @@ class ScoreRequest(BudgetRequest):
 
 
 class QuoteRequest(BudgetRequest):
-    """For a score, unless it says what else."""
+    """For a score, unless one of the fields below is given."""
 
     batch: Name | None = Field(default=None, description="Names the batch of an update.")
     rules: bool = Field(default=False, description="For counts of the forest's rules.")
@@ -83,7 +83,7 @@ class RoundRequest(RequestDocument):
 
 
 class CountsRequest(BudgetRequest):
-    """A question that several parties are asked alike."""
+    """A question that all parties get."""
 
     question: dict[str, Any] = Field(description="A kernel in JSON; see frith.parties.questions.")
     domain: Annotated[str, Field(max_length=64)] = Field(description="The domain's fingerprint.")
@@ -101,7 +101,7 @@ class MemberRequest(RequestDocument):
 
 
 class MemberChangeRequest(RequestDocument):
-    """What is to change; what is left out stays as it is."""
+    """What to change; fields left out stay the same."""
 
     disabled: bool | None = None
     role: Role | None = None
@@ -142,7 +142,7 @@ POLICY_AMOUNTS = tuple(name for name in PolicyRequest.model_fields if "epsilon" 
 
 
 class SourceRequest(RequestDocument):
-    """Where records are: a table of a connection, or a query where the connection takes them."""
+    """Where records are: a table of a connection, or a query if the connection takes queries."""
 
     connection: Name = Field(description="One that the operator declared.")
     table: Source | None = Field(default=None, description="A file of a folder, or schema.table.")
@@ -150,7 +150,7 @@ class SourceRequest(RequestDocument):
 
 
 class NewTableRequest(SourceRequest):
-    """What every new table is registered with."""
+    """What every new table needs."""
 
     name: Name
     policy: PolicyRequest

@@ -1,4 +1,4 @@
-"""What the API answers."""
+"""The bodies of the API's responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from frith.client.kinds import JobKind, JobState, ProblemCode, ProposalKind, Pro
 from frith.privacy.exact import readable
 
 # isort: split
-# After documents, which says what to install where pydantic is missing.
+# After `documents`, which says what to install if pydantic is missing.
 from pydantic import ConfigDict, Field
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class HealthResponse(Document):
 
 
 class ReadyResponse(Document):
-    """Whether a server can do its work, and what it looked at."""
+    """Whether a server can do its work, and what each check found."""
 
     ready: bool
     checks: dict[str, bool]
@@ -47,7 +47,7 @@ class Member(Document):
     role: Role
     subject: str | None
     created: str
-    disabled: str | None = Field(description="Since when they are disabled.")
+    disabled: str | None = Field(description="The time since when they are disabled.")
     owner: str | None = Field(default=None, description="Of a service account.")
     expires: str | None = Field(default=None, description="When a service account ends.")
 
@@ -108,7 +108,7 @@ class LogLine(Document):
 
     entry: int
     at: str
-    actor: str = Field(description="Who did it; empty where nobody wrote it down.")
+    actor: str = Field(description="Who did it; empty if nobody recorded it.")
     action: str
     target: str
     outcome: str = Field(description="`done`, or why it was refused.")
@@ -132,11 +132,11 @@ class LogResponse(Document):
     """Lines of the audit log, the newest first."""
 
     lines: list[LogLine]
-    before: int | None = Field(description="Ask on before this entry; null at the beginning.")
+    before: int | None = Field(description="Continue before this entry; null at the beginning.")
 
 
 class ConnectionInfo(Document):
-    """A connection that curators may pick tables of."""
+    """A connection from which curators may pick tables."""
 
     name: str
     kind: str
@@ -253,7 +253,7 @@ class Grant(Document):
 
 
 class Estimate(Document):
-    """How much a request takes, from the sizes in it and in the domain; never from the records."""
+    """What a request needs, from the sizes in it and in the domain; never from the records."""
 
     cells: int = Field(description="The counters of its largest question.")
     bytes: int = Field(description="Of memory.")
@@ -347,7 +347,7 @@ class PartyInfo(Document):
 
 
 class PredictionResponse(Document):
-    """Predicted labels and their probabilities; or predicted numbers, which have none."""
+    """Predicted labels with their probabilities, or predicted numbers, which have none."""
 
     labels: list[Any]
     classes: list[Any]

@@ -95,7 +95,7 @@ def _check(page: PageRequest, form: Form) -> str:
 
 
 def _read(page: PageRequest, form: Form, action: str, read: Callable[[Path], R]) -> R:
-    """What `look` reads from the files that the form names; errors quote no record.
+    """What `read` returns for the files that the form names; errors quote no record.
 
     Before the files are opened, records who reads which of them, and nothing of what they hold. Only a
     table's curators see records that the table already has.
