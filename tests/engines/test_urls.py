@@ -100,7 +100,7 @@ def test_a_postgres_url_is_libpqs_and_a_table(uri, database):
         ("duckdb:///f.db?table=t&readonly=no", "something else"),
         ("duckdb:///f.db?table=a&b", "something else"),
         ("duckdb:///f.db?table=%ff", "not UTF-8"),
-        ("duckdb:///f\0.db?table=t", "no NUL"),
+        ("duckdb:///f\0.db?table=t", "holds a NUL"),
         ("duckdb:///f\ud800.db?table=t", "an invalid character"),
         ("duckdb://?table=t", "takes a query"),
         ("duckdb:///:memory:?table=t", "name a file"),
