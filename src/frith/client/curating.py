@@ -211,7 +211,7 @@ class Curating:
     ) -> Member:
         """Add a member; `subject` is their `sub` at the OIDC issuer.
 
-        With an `owner` it is a service account, which ends after so many `days`.
+        With an `owner` it is a service account, which ends after `days` days.
         """
         asked = {"name": name, "role": role, "subject": subject, "owner": owner, "days": days}
         body = requests.MemberRequest.read(asked)

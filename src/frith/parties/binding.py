@@ -1,7 +1,7 @@
 """What an answer belongs to: one digest of everything that a party's noise depends on.
 
 A coordinator who could ask one party in epsilon and another in rho, in one round, would unmask a sum
-whose noise is too small for one of them. So each party works out the terms of a question itself, from
+whose noise is too small for one of them. So each party computes the terms of a question itself, from
 its own kernel, domain and budget. It answers only a round that is about their digest, and masks are
 bound to that digest: parties that were asked different questions refuse, or their sum is noise.
 """

@@ -1,4 +1,4 @@
-"""How a server or a worker is told to stop: SIGTERM or ctrl-C, and the same again to force it."""
+"""How to stop a server or a worker: SIGTERM or ctrl-C, and the same again to force it."""
 
 from __future__ import annotations
 
