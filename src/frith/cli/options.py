@@ -37,9 +37,6 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
 ]
-Records = Annotated[
-    int | None, typer.Option(help="The number of records, if it is public.", metavar="N")
-]
 PersonColumn = Annotated[
     str | None, typer.Option(help="The column that names the protected person.", metavar="COLUMN")
 ]

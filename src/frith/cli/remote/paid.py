@@ -8,7 +8,7 @@ import typer
 
 from frith.cli.console import say
 from frith.cli.domain import read_kinds
-from frith.cli.options import Delta, Epsilon, PersonColumn, Records, RecordsPerPerson
+from frith.cli.options import Delta, Epsilon, PersonColumn, RecordsPerPerson
 from frith.cli.remote.curate import Connection, Picked, Query, Signed, TableAlias, Title
 from frith.cli.remote.desk import connect
 
@@ -31,7 +31,9 @@ def register_paid(
     table: Picked = None,
     query: Query = None,
     delta: Delta = "0",
-    records: Records = None,
+    records: Annotated[
+        int | None, typer.Option(help="The number of records, if it is public.", metavar="N")
+    ] = None,
     person: PersonColumn = None,
     records_per_person: RecordsPerPerson = 1,
     title: Title = "",
