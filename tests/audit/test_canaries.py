@@ -17,7 +17,7 @@ from frith.audit.canaries import (
     guess,
     p_value,
 )
-from frith.audit.known_bad import HalfScaleCurator
+from frith.audit.flawed_curators import HalfScaleCurator
 from frith.audit.sizes import QUICK
 from frith.audit.subjects import Subject
 from frith.audit.twins import Leaves

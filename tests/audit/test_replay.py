@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frith import Budget, RandomDecisionForestClassifier, open_table
-from frith.audit.known_bad import UnsoundCurator
+from frith.audit.flawed_curators import UnsoundCurator
 from frith.audit.replay import arbitrary_releases, replay, replay_curator
 from frith.curator import Curator
 from frith.forest import Forest

@@ -244,4 +244,4 @@ def test_attributes_that_are_declared_differently_are_refused_by_name(run, desk)
     run("train", desk / "table.parquet", "--domain", desk / "bo.toml", "--epsilon", 1,
         "--learner", "random-decision", "-o", desk / "bo.json")  # fmt: skip
     result = run("join", desk / "ada.json", desk / "bo.json", "-o", desk / "joint.json", code=2)
-    assert "bo declares attribute 'color' in another way" in result.stderr
+    assert "bo declares attribute 'color' differently" in result.stderr

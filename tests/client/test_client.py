@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import frith
 from frith.client import Job, RemoteDatabase, wire
-from frith.client.documents import Account
+from frith.client.responses import Account
 from frith.curator.confusion import Score
 from frith.curator.label_score import LabelScore
 from frith.errors import BudgetExceeded, RemoteError

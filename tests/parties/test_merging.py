@@ -445,7 +445,7 @@ def test_what_cannot_be_joined_is_refused_by_name():
             join({"ada": one, "bo": other})
     color, size = vertical(["color", "size"]).domain.attributes
     short = replace(color, values=color.values[::-1])
-    with pytest.raises(MergeError, match="bo declares attribute 'color' in another way"):
+    with pytest.raises(MergeError, match="bo declares attribute 'color' differently"):
         join({"ada": one, "bo": other_part(attributes=(short, size))})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from frith.client.documents import IssuedToken
+from frith.client.responses import IssuedToken
 from frith.engines.urls import postgres_table
 from frith.errors import FrithError
 from frith.ledger.database import Database, StoreError

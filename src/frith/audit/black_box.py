@@ -1,8 +1,8 @@
 """Black box: fit many times on two neighbors and look for an event that tells them apart.
 
-It sees what an analyst sees, real noise and real forests, and nothing of how they are made; so it
-can catch a flaw that nobody thought of, in the sampler as well as in the learner. What it can show
-is limited by the number of fits: a bound under the claim says little.
+It sees what an analyst sees: real noise and real forests, and not how they are made. So it can catch
+a flaw that nobody thought of, in the sampler as well as in the learner. The number of fits limits
+what it can show: a bound below the claim says little.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONFIDENCE = 0.95
 """The confidence of the reported bound."""
 FALSE_FAILURE = 1e-6
 """The largest chance that a sound learner fails; the bound that decides is computed for it."""
-_TREES = 4  # whose counts are looked at one by one
+_TREES = 4  # whose counts are compared one by one
 
 
 def audit_black_box(
@@ -79,7 +79,7 @@ def _outcomes(
 
 
 def _rebuilt(learner: Any, forest: Forest, engines: list[Engine], budget: Budget) -> list[float]:
-    """Whether the model, made again from what it holds, comes out the same on either table."""
+    """Whether rebuilding the model from what it holds gives the same model on either table."""
     if not hasattr(learner, "rebuild"):
         return []
     again = [learner.rebuild(engine, budget) for engine in engines]
@@ -88,7 +88,7 @@ def _rebuilt(learner: Any, forest: Forest, engines: list[Engine], budget: Budget
 
 @dataclass
 class Reader:
-    """Turns a forest into numbers: what it says of some records, its shape, and what lies beside it."""
+    """Turns a forest into numbers: predictions for some records, its shape, and fitted attributes."""
 
     probes: pd.DataFrame
     names: list[str] = field(default_factory=list)
@@ -115,7 +115,7 @@ class Reader:
 
 
 def _of_probe(forest: Forest, codes: NDArray[Any], i: int) -> dict[str, float]:
-    """The counts in each tree's leaf for a record, and how many of them are zero."""
+    """The counts in a record's leaf of each tree, and how many of them are zero."""
     trees = forest.trees
     leaves = [int(find_leaf(codes, i, r, trees.nodes, trees.sets)) for r in trees.roots]
     counts = forest.values[trees.leaves[leaves]][:_TREES]

@@ -108,8 +108,8 @@ def audit_forest(
 ) -> Outcome:
     """What a forest from anywhere, such as a server, gives away about canaries (labelled records).
 
-    Each was put `inside` the table by a fair coin of its own, which only the auditor knows. The
-    table may hold any other records besides; canaries with values of their own show the most.
+    A fair coin for each, which only the auditor knows, put it `inside` the table or left it out. The
+    table may hold any other records; canaries with unique values show the most.
     """
     if not len(canaries):
         return Outcome(RUNG, name, Status.NOT_CHECKED, "there are no canaries to guess about")
@@ -125,9 +125,9 @@ def audit_forest(
 
 
 def _scores(forest: Forest, canaries: pd.DataFrame) -> NDArray[np.float64]:
-    """What the leaves of a canary say of its label, over all trees; a label it lacks, nothing.
+    """What a canary's leaves release for its label, over all trees; nothing for an unknown label.
 
-    Of a number, what they predict: a canary has more of it than a table without it would expect.
+    For a number, what they predict: with the canary it is larger than without.
     """
     codes, trees = forest.encode(canaries, threads=1), forest.trees
     label = forest.domain.label

@@ -1,8 +1,8 @@
 """Edges: budgets, persons, lists and sums where numbers are very small, very large or many.
 
-A learner is replayed on neighbors as in the rung before, at amounts far from those that anybody
-uses. Every run either keeps its budget or is refused on public facts alone: the same way on both
-tables, and before anything was answered.
+Replays a learner on neighbors, as the replay rung does, at amounts far from any that people use. Every
+run either keeps its budget or is refused on public facts alone: the same way on both tables, and before
+anything was answered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from frith.privacy.budget import Budget
 
 RUNG = "edges"
 AMOUNTS = ("1e-18", "1e-14", "1e-9", "1e-6", "1e-3", "1e3", "1e6", "1e9")
-_REPEATED = 2**40  # how often every record of a huge table is there
+_REPEATED = 2**40  # how often each record of a huge table occurs
 
 
 class RepeatedEngine(MemoryEngine):

@@ -133,7 +133,7 @@ def _log_ratios(
 def _best_event(
     a: NDArray[np.float64], b: NDArray[np.float64], delta: float, confidence: float
 ) -> Event | None:
-    """The event of the largest bound on the half that is searched, by Wilson's quicker interval."""
+    """The event with the largest bound on the half that is searched, by Wilson's faster interval."""
     events = list(_events(a, b))
     if not events:
         return None

@@ -22,7 +22,7 @@ from frith.privacy.mechanisms import SignChoice
 from frith.privacy.sources import Noise, NoiseSource, Selection
 
 Invent = Callable[[int, tuple[int, ...]], NDArray[np.int64]]
-"""Makes the release of question number i: any integers of that shape, blind to the records."""
+"""Invents the release of question number i: integers of that shape, without looking at records."""
 
 FROZEN = "releases frozen by an audit"
 
@@ -75,12 +75,12 @@ class FrozenSource(NoiseSource):
 
 
 def as_integers(numbers: Sequence[int]) -> NDArray[Any]:
-    """Keep Python's integers: a flaw may make numbers that 64 bits cannot hold."""
+    """Keeps Python's integers: a flaw may produce numbers that 64 bits cannot hold."""
     return np.array(numbers, dtype=object)
 
 
 class WatchedEngine(Engine):
-    """Wraps an engine and records the kernels that it is asked."""
+    """Wraps an engine and records the kernels that it gets."""
 
     def __init__(self, engine: Engine):
         super().__init__(engine.domain, engine.threads)

@@ -1,4 +1,4 @@
-"""The audit as one page: no script, no font, nothing from elsewhere."""
+"""The audit as one page: no script, no font, nothing loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _section(report: Report) -> Html:
 
 
 def summary(report: Report) -> list[str]:
-    """What is claimed and what was found, a sentence each."""
+    """One sentence about the claim and one about each finding."""
     told = [f"Claimed: {amounts(report.claim.epsilon, report.claim.delta)}."]
     if report.measured is not None:
         told.append(

@@ -36,7 +36,7 @@ RUNGS: dict[str, Rung] = {
     BLACK_BOX: audit_black_box,
     CANARIES: audit_canaries,
 }
-"""The rungs, from what is checked closest to the noise to what an analyst sees."""
+"""The rungs, from the one closest to the noise to what an analyst sees."""
 
 
 def audit_learner(
@@ -46,7 +46,7 @@ def audit_learner(
     rungs: Sequence[str] = tuple(RUNGS),
     say: Say = lambda text: None,
 ) -> Report:
-    """Every form of a learner on every rung. Finding nothing proves nothing."""
+    """Audit every form of a learner on every rung. Finding nothing proves nothing."""
     if name not in SOUND:
         raise ValueError(f"there is no learner {name!r}; there are {', '.join(SOUND)}")
     outcomes = []
@@ -57,12 +57,12 @@ def audit_learner(
 
 
 def audit_noise(size: Size = QUICK) -> Report:
-    """Every mechanism's sampler, also those that no learner uses alone."""
+    """Audit every mechanism's sampler, also those that no learner uses alone."""
     return Report("noise", Budget.of(1), size.name, (timed(lambda: audit_sources(size)),))
 
 
 def forms_on_rungs(name: str, rungs: Sequence[str] = tuple(RUNGS)) -> Iterator[tuple[Subject, str]]:
-    """What an audit of a learner looks at."""
+    """The forms of a learner that an audit checks, with the rung of each."""
     for rung in rungs:
         for subject in SOUND[name]:
             yield subject, rung
@@ -90,7 +90,7 @@ def audit_flaw(
     rungs: Sequence[str] = tuple(RUNGS),
     say: Say = lambda text: None,
 ) -> Verdict:
-    """A flaw and its sound twin on the same rungs."""
+    """Audit a flaw and its sound twin on the same rungs."""
     say(flaw.name)
     bad, sound = (audit_side(flaw, s, budget, size, rungs) for s in (flaw.bad, flaw.sound))
     return Verdict(flaw, bad, sound)
@@ -99,7 +99,7 @@ def audit_flaw(
 def audit_side(
     flaw: Flaw, subject: Subject, budget: Budget, size: Size, rungs: Sequence[str]
 ) -> Report:
-    """One of the two: many fits, on the pair that shows the flaw soonest."""
+    """Audit one of the two with many fits, on the pair that shows the flaw soonest."""
     size = replace(size, fits=max(size.fits, flaw.fits), canaries=max(size.canaries, 2_000))
     hard = [hard_pairs(person, subject.target) for person in (False, True)]
     pairs = [p for many in hard for p in many if p.name == flaw.pair]

@@ -1,4 +1,4 @@
-"""The exact laws of choices, as logarithms: what each candidate's probability is."""
+"""The exact laws of choices: the logarithm of each candidate's probability."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_choice(exchange: Exchange) -> bool:
 
 
 def n_options(exchange: Exchange) -> int:
-    """How many outcomes a choice has; signs and labels are part of the outcome."""
+    """How many outcomes a choice has; signs and labels are part of an outcome."""
     if isinstance(exchange.mechanism, SignChoice):
         questions, labels = exchange.exact.shape
         return int(questions * 3**labels)

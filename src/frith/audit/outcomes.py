@@ -34,8 +34,8 @@ class Status(StrEnum):
 class Outcome:
     """What one rung found about one subject.
 
-    `loss` is a lower bound on epsilon: computed exactly where `confidence` is None, else true with
-    that confidence. `found` says in words what was seen.
+    `loss` is a lower bound on epsilon: computed exactly if `confidence` is None, else true with that
+    confidence. `found` describes what was seen.
     """
 
     rung: str
@@ -79,7 +79,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No outcome failed, and every rung checked something; there is at least one."""
+        """Whether there are outcomes, none failed, and every rung checked something."""
         checked = {o.rung for o in self.outcomes if o.status is Status.PASSED}
         failed = any(o.failed for o in self.outcomes)
         return bool(checked) and not failed and checked == self.rungs
@@ -94,13 +94,13 @@ class Report:
 
     @property
     def measured(self) -> Outcome | None:
-        """The largest lower bound that was measured on runs with noise, with its confidence."""
+        """The largest lower bound measured on runs with noise, with its confidence."""
         found = [o for o in self.outcomes if o.loss is not None and o.confidence is not None]
         return max(found, key=lambda o: o.loss or 0.0, default=None)
 
     @property
     def computed(self) -> Outcome | None:
-        """The largest lower bound on epsilon that was computed from laws."""
+        """The largest lower bound on epsilon computed from exact laws."""
         found = [o for o in self.outcomes if o.loss is not None and o.confidence is None]
         return max(found, key=lambda o: o.loss or 0.0, default=None)
 

@@ -1,7 +1,7 @@
 """Neighbors to audit with: random tables over random domains, hard cases, and the worst record.
 
-A table has no order, so a neighbor's rows may come in another order: this exposes whatever
-depends on a row's position.
+A table has no order, so a neighbor's rows may come in another order, which exposes whatever depends
+on a row's position.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def hard_pairs(person: bool = False, target: bool = False) -> list[Pair]:
     """Pairs that expose flaws known from published systems, each for a reason.
 
     lone       one record of a color, a shape and a label that no other record has
-    first      labels alternate and the first row goes: every other row moves up
-    single     one record or none
+    first      labels alternate and the first row is removed: all others move up
+    single     one record, or no record
     nearly pure  one record of another label among many equal ones
-    tied       two attributes tell the label equally well, but for one record
-    leading    the lead of one label over the other goes from one to two
+    tied       two attributes predict the label equally well, except for one record
+    leading    one label leads the other by one record or by two
     persons    each person has more records than count, and the others' rows are reversed
     """
     pairs = [_persons()] if person else _hard_pairs()
@@ -90,7 +90,7 @@ def _rows(cells: tuple[str, str, float, str], count: int) -> pd.DataFrame:
 
 
 def _persons() -> Pair:
-    """Twelve people with three yes-records before three no-records; two of each person count."""
+    """Twelve people, each with three yes-records before three no-records; two of each person count."""
     one = pd.concat([_rows(("red", "no", 1.0, "yes"), 3), _rows(("blue", "no", 5.0, "no"), 3)])
     table = pd.concat([one.assign(**{WHO: str(who)}) for who in range(12)], ignore_index=True)
     without = table[table[WHO] != "0"]
@@ -131,7 +131,7 @@ def random_table(domain: Domain, n: int, rng: np.random.Generator) -> pd.DataFra
 
 
 def without_one(table: pd.DataFrame, domain: Domain, rng: np.random.Generator) -> pd.DataFrame:
-    """The table without one record, or one person's, its rows in another order."""
+    """The table without one record, or one person's records, in another order."""
     if domain.person is None:
         left = table.drop(index=rng.integers(len(table)))
     else:
@@ -150,9 +150,9 @@ def random_pair(seed: int, target: bool = False) -> Pair:
 
 
 def numbered(pair: Pair, records: int | None) -> Pair:
-    """The pair with numbers for labels, the first and the last beyond the bounds of the target.
+    """The pair with numbers for labels, the first and the last beyond the target's bounds.
 
-    `records` is what the domain declares, which decides how much is asked.
+    `records` is the number that the domain declares, which decides how much a learner asks.
     """
     label = pair.domain.label
     assert isinstance(label, Categorical)
@@ -169,7 +169,7 @@ def numbered(pair: Pair, records: int | None) -> Pair:
 
 
 def worst_pairs(pair: Pair, kernels: Sequence[Kernel], rng: np.random.Generator) -> Iterator[Pair]:
-    """The pair's table with, for each kernel that was asked, the record that moves it the most."""
+    """The pair's table and, for each kernel that was asked, the record that moves it most."""
     domain = pair.domain
     codes = np.column_stack([rng.integers(0, a.size, 64) for a in domain.attributes])
     labels = rng.integers(0, domain.label.size, 64)

@@ -1,4 +1,4 @@
-"""Where the records of a replay live: memory, a file, and a database file where DuckDB is installed."""
+"""Where the records of a replay live: memory, a file and, if DuckDB is installed, a database file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Replay: run a learner on two neighbors with the *same* releases and add up what they differ by.
 
-With releases frozen, everything a learner does is a function of public facts, so both runs must ask
-the same questions in the same order, say the same while they run, fail alike or end in the same
+With releases frozen, everything a learner does is a function of public facts. So both runs must ask
+the same questions in the same order, report the same progress, and fail alike or end in the same
 forest. Only the exact numbers behind the releases may differ. Their distances, each in the norm
 and at the scale of the mechanism that would have hidden them, add up to the privacy loss of this
 pair; it must stay within the budget. Because all questions are added up, a record that is counted
@@ -59,7 +59,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a pair of neighbors showed: the loss it adds up to, against the budget, in one unit."""
+    """What a pair of neighbors showed: its total loss and the budget, in one unit."""
 
     loss: Fraction
     budget: Fraction
@@ -69,7 +69,7 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """The loss is within the budget and nothing public differs between the two runs."""
+        """Whether the loss is within the budget and nothing public differs between the two runs."""
         return self.loss <= self.budget and not self.differences
 
 
@@ -124,7 +124,7 @@ def _has_loss(exchange: Exchange, unit: str) -> bool:
 
 
 def _shown(made: Any, learner: Any) -> dict[str, str]:
-    """What a reader of the model sees: all of the forest, and what the learner noted down."""
+    """What a reader of the model sees: the whole forest, and the learner's fitted attributes."""
     parts = made.to_json() if hasattr(made, "to_json") else {}
     noted = {k: v for k, v in vars(learner).items() if k.endswith("_") and not k.startswith("_")}
     return {f"the forest's {k}": json.dumps(v) for k, v in parts.items()} | {
@@ -159,13 +159,11 @@ def loss_of(a: Exchange, b: Exchange, unit: str) -> Fraction:
     if isinstance(a.mechanism, DiscreteGaussian):
         return Fraction(int((change**2).sum())) / (2 * scale**2)
     if isinstance(a.mechanism, SignChoice):
-        change_of_one = int(
-            np.abs(change).sum(axis=1).max()
-        )  # each question's signs may be as they like
+        change_of_one = int(np.abs(change).sum(axis=1).max())  # each question's signs may be any
         spread = Fraction(2 * change_of_one) / scale + 4 * SignChoice.SLACK
         return _in_unit(spread, unit, Fraction(1, 8))
     if isinstance(a.mechanism, LabelingChoice):
-        starts = a.mechanism.starts  # a partition's parts may be labeled as they like
+        starts = a.mechanism.starts  # a partition's parts may have any labels
         most = np.add.reduceat(change.max(axis=1), starts).max()
         least = np.add.reduceat(change.min(axis=1), starts).min()
         spread = Fraction(int(most) - int(least)) / scale + 4 * a.mechanism.slack

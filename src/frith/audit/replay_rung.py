@@ -62,7 +62,7 @@ def audit_replay(subject: Subject, budget: Budget, size: Size) -> Outcome:
 
 
 def _releases(seed: int) -> Iterator[tuple[str, Invent]]:
-    """Releases of every order of magnitude: none is likely, and the promise must hold on all."""
+    """Releases of every order of magnitude: none is likely, and the promise must hold for all."""
     yield "small releases", arbitrary_releases(seed, 4)
     yield "middling releases", arbitrary_releases(seed, 60)
     yield "large releases", arbitrary_releases(seed, 5_000)
@@ -106,7 +106,7 @@ def _compare_place(
     tally.add(replace(result, differences=same), f"{pair.name} in {name}")
 
 
-_OF_PLACES = ("the forest's guarantee",)  # which states what each place assumes
+_OF_PLACES = ("the forest's guarantee",)  # the guarantee states what each place assumes
 
 
 def _outcome(subject: Subject, tally: Tally) -> Outcome:

@@ -30,7 +30,7 @@ from frith.privacy.sources import NoiseSource, default_source
 
 RUNG = "samplers"
 FALSE_FAILURE = 1e-9
-"""At most this chance that draws from the right law fail, over all mechanisms of one subject."""
+"""The largest chance that draws from the right laws fail, over all mechanisms of one subject."""
 _LEAST = 25.0  # draws that a pooled bin expects, where the approximation holds for such levels
 _MECHANISMS = 8  # mechanisms of each kind that are drawn from
 
@@ -55,7 +55,7 @@ def audit_samplers(subject: Subject, budget: Budget, size: Size) -> Outcome:
 
 
 def audit_sources(size: Size) -> Outcome:
-    """Draw from every mechanism that the package has, shares of several parties too."""
+    """Draw from every mechanism of the package, including the noise shares of several parties."""
     fits = [_fit(default_source(), e, size.draws) for e in _every_mechanism()]
     return _outcome("all noise sources", fits)
 
@@ -77,7 +77,7 @@ def _every_mechanism() -> Iterator[Exchange]:
 
 
 def _distinct(asked: list[Exchange]) -> list[Exchange]:
-    """One exchange for each mechanism; of a choice's, those with few candidates."""
+    """One exchange for each mechanism; for choices, one with few candidates."""
     found: dict[Any, Exchange] = {}
     for exchange in asked:
         if exchange.exact.size and not (is_choice(exchange) and _is_long(exchange)):
@@ -177,7 +177,7 @@ def _outcome(name: str, fits: list[Fit]) -> Outcome:
     if not fits:
         return Outcome(RUNG, name, Status.NOT_CHECKED, "no noise was drawn")
     level = FALSE_FAILURE / len(fits)
-    bad = [f for f in fits if not f.p_value >= level]  # also where it is no number
+    bad = [f for f in fits if not f.p_value >= level]  # also if it is NaN
     worst = min(fits, key=lambda f: f.p_value if f.p_value >= 0 else -1.0)
     text = f"{len(fits)} laws; the worst fit is p = {worst.p_value:.2g} ({worst.mechanism})"
     if bad:

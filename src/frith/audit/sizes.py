@@ -9,14 +9,14 @@ from dataclasses import dataclass
 class Size:
     """The sizes of the rungs.
 
-    draws       of each noise source, against its law
-    worlds      random pairs that are replayed
+    draws       draws from each noise source, compared with its law
+    worlds      random pairs to replay
     tables      small tables whose output laws are compared
-    paths       the most choices that are enumerated for one subject
-    runs        of a subject along its paths, about, for one kind of small table
-    pairs       of hard neighbors that are fitted
-    fits        of each of two neighbors
-    canaries    records that are in the table or not by a coin
+    paths       the most choices to enumerate for one subject
+    runs        about how often a subject runs along its paths, for one kind of small table
+    pairs       pairs of hard neighbors to fit
+    fits        fits on each of two neighbors
+    canaries    records that a coin puts into the table or not
     """
 
     name: str

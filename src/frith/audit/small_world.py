@@ -1,7 +1,7 @@
 """Small world: the exact output law of a learner on tables of a few records.
 
-All choices a learner may make are enumerated, each with its exact probability; a release of counts
-has its closed-form supremum. Then two tables that are neighbors are compared on every path:
+Enumerates all choices that a learner may make, each with its exact probability; a release of counts
+has its closed-form supremum. Then compares two neighboring tables on every path:
 
 pure    the largest sum over the path of log P / P' of its choices and distance / scale of its
         counts, which is the largest logarithm of a ratio of densities;
@@ -61,12 +61,12 @@ ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
 _KINDS = 6  # of records, for each label
 
 Unit = tuple[int, ...]
-"""A protected unit: the indices of its records; just one if records are protected."""
+"""The indices of one protected unit's records; a single one if records are protected."""
 
 
 @dataclass
 class ScriptedSource(FrozenSource):
-    """Makes the choices of a script, then the first option of each further one."""
+    """Makes the choices of a script, then takes the first option of every further choice."""
 
     script: tuple[int, ...] = ()
     made: list[int] = field(default_factory=list)
@@ -106,14 +106,14 @@ class Path:
 
 
 class TooManyPaths(Exception):
-    """There are more paths than the audit's size allows."""
+    """A subject has more paths than the audit's size allows."""
 
 
 # -- the worlds --------------------------------------------------------------------------------
 
 
 def small_domain(person: bool, n_labels: int, target: bool = False) -> Domain:
-    """Two values, a number of three cells, and labels: few records, and every kind of split.
+    """A domain of two values, a number of three cells, and labels: it has every kind of split.
 
     A target has as many cells as there would be labels.
     """
@@ -125,7 +125,7 @@ def small_domain(person: bool, n_labels: int, target: bool = False) -> Domain:
 
 
 def small_tables(domain: Domain, count: int) -> list[tuple[Unit, ...]]:
-    """Tables of up to four units, the smallest first; beyond `count`, spread over all there are."""
+    """Tables of up to four units, the smallest first; if there are more than `count`, a spread of them."""
     numbers = range(_KINDS * domain.label.size)
     kinds: list[Unit] = [(i,) for i in numbers]
     if domain.person is not None:
@@ -149,7 +149,7 @@ def neighbors_of(
 
 
 def as_frame(table: tuple[Unit, ...], domain: Domain) -> pd.DataFrame:
-    """The rows of a table, in an order that has nothing to do with those of its neighbors."""
+    """The rows of a table, in an order unrelated to that of its neighbors."""
     records = [(who, r) for who, unit in enumerate(table) for r in unit]
     order = np.random.default_rng([len(table), *(r for _, r in records)]).permutation(len(records))
     numbers = np.array([records[i][1] for i in order], dtype=int)
@@ -214,7 +214,7 @@ class Compared:
         return float(np.max(np.abs(self.log_p - self.log_q) + self.counts))
 
     def renyi(self, order: float) -> float:
-        """The larger Renyi divergence of the two directions; `counts` are rho of each path."""
+        """The larger Renyi divergence of the two directions; `counts` is the rho of each path."""
         return max(
             self._renyi(self.log_p, self.log_q, order), self._renyi(self.log_q, self.log_p, order)
         )
@@ -233,7 +233,7 @@ class Compared:
 def compare_paths(
     paths: list[Path], others: dict[tuple[int, ...], Path], unit: str
 ) -> Compared | None:
-    """None where something public differs, though choices and releases are the same."""
+    """None if something public differs although choices and releases are the same."""
     log_p, log_q, counts, shifts = [], [], [], []
     for path in paths:
         other = others.get(path.script)
@@ -263,7 +263,7 @@ def _log_probability(path: Path) -> float:
 
 
 def _shift(a: Exchange, b: Exchange) -> tuple[float, tuple[int, ...]]:
-    """The noise's scale and how far each count that differs is moved."""
+    """The noise's scale, and by how much each count differs."""
     change = (a.exact - b.exact).ravel()
     return float(a.mechanism.scale), tuple(sorted(abs(change[change != 0]).tolist()))
 

@@ -1,7 +1,7 @@
-"""Random stopping under audit: exact laws of small worlds, and a search that tells what it must not.
+"""Random stopping under audit: exact laws of small worlds, and a search that reveals too much.
 
 `LosersKept` is a known flaw: it keeps the number of runs and the scores of those that lost, as
-`cv_results_` would. Nothing here is offered by the package.
+`cv_results_` would. The package offers nothing of this.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def largest_loss(law: Mapping[Any, float], neighbor: Mapping[Any, float]) -> flo
 
 
 def told_loss(run: RunLaw, neighbor: RunLaw, k: int) -> float:
-    """The largest loss where it is known that there were k runs: of the best, given k."""
+    """The largest loss of the best run if the number of runs, k, is known."""
     return largest_loss(_best_of_known(run, k), _best_of_known(neighbor, k))
 
 
@@ -64,7 +64,7 @@ def _generating(x: float, stopping: RandomStopping) -> float:
 
 
 class LosersKept:
-    """A known flaw: the best of a random number of runs, and beside it how the others did."""
+    """A known flaw: the best of a random number of runs, together with how the others did."""
 
     def best_of(
         self, stopping: RandomStopping, run: Callable[[], tuple[int, Any]]

@@ -55,7 +55,7 @@ def open_in_memory(table: Any, domain: Domain) -> Engine:
 class Subject:
     """A learner to audit. `make` returns a fresh one; `open` and `open_curator` serve it.
 
-    `target` says that it predicts a number: its tables have one where those of others have labels.
+    `target` means that it predicts a number: its tables hold numbers where others hold labels.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Subject:
 
 
 class FewSteps:
-    """The flagship's parts at a size that can be enumerated: public numbers of steps and tables."""
+    """The flagship's parts at a size that can be enumerated, with public numbers of steps and tables."""
 
     def __init__(self, part: str, steps: int = 1):
         self.part, self.steps = part, steps
@@ -168,7 +168,7 @@ SOUND: dict[str, tuple[Subject, ...]] = {
         ),
     ),
 }  # fmt: skip
-"""Every learner of the package, by its name outside Python, in all its forms."""
+"""All forms of every learner of the package, by the learner's name outside Python."""
 
 PARTS: tuple[Subject, ...] = (
     _subject("forest, sign steps", FewSteps, part="signs", steps=3),
@@ -184,4 +184,4 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, a step of residuals", FewSteps, target=True, part="residuals", steps=1),
     _subject("quantiles", Quantiles, levels=(10, 990)),
 )
-"""The flagship's ways to learn, few steps of each, and the bounds of a domain that is paid for."""
+"""The flagship's ways to learn, with few steps each, and the bounds of a paid domain."""

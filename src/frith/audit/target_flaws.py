@@ -1,7 +1,4 @@
-"""Flaws of learners that predict a number, beside their sound twin `twins.Residuals`.
-
-For audits of the audit alone, as everything in `known_bad`, which lists them.
-"""
+"""Learners of a number with one flaw each, for audits of the audit alone; `twins.Residuals` has none."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from frith.kernels.residuals import HALF, tilt_of
 
 
 def open_with_own_bounds(table: Any, domain: Domain) -> Engine:
-    """The least and the largest target of the table as its bounds."""
+    """Opens a table with its own least and largest target as bounds."""
     name = domain.target.name
     seen = [t for t in table[name] if isinstance(t, float) and np.isfinite(t)] or [0.0]
     low, high = min(seen), max(seen)
@@ -32,7 +29,7 @@ def open_with_own_bounds(table: Any, domain: Domain) -> Engine:
 
 
 class ExactScale(Residuals):
-    """Clips where targets end, which is seen exactly: one record moves the others' residuals."""
+    """Clips at the exact end of the targets: one record moves the residuals of the others."""
 
     def width(self, curator: Any) -> int:
         held = np.flatnonzero(curator.exact_counts(TargetCounts(curator.domain)))
@@ -40,7 +37,7 @@ class ExactScale(Residuals):
 
 
 class Unclipped(ResidualCells):
-    """States what a clipped residual would need, and adds the distance as it is."""
+    """States the sensitivity of clipped residuals and adds unclipped ones."""
 
     def add(self, batch: Batch, out: NDArray[np.int64]) -> None:
         tree, cells = self.tree, self.domain.target.cells
@@ -57,7 +54,7 @@ class UnclippedMeans(Residuals):
 
 
 class Untold(ResidualCells):
-    """Residuals that are tilted, and priced as plain ones."""
+    """Tilted residuals at the price of plain ones."""
 
     @property
     def l1(self) -> int:

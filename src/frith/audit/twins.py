@@ -1,4 +1,4 @@
-"""Small sound learners, each the twin of flaws in `known_bad`: without the flaw, they pass audits."""
+"""Small sound learners, the twins of those that `known_bad` lists: without the flaw, they pass audits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from frith.kernels.residuals import HALF, tilt_of
 
 
 class Leaves:
-    """Sound: random trees from the domain alone, their leaves counted for the whole budget."""
+    """Sound: grows random trees from the domain alone and counts their leaves for the whole budget."""
 
     def __init__(self, n_trees: int = 1, max_depth: int = 2):
         self.n_trees, self.max_depth = n_trees, max_depth
@@ -114,7 +114,7 @@ class Residuals:
 
 
 class TiltedResiduals(Residuals):
-    """Sound: as a forest of quantiles asks for them."""
+    """Sound: tilted residuals, as a forest of quantiles asks for them."""
 
     tilt = tilt_of(950)
 

@@ -40,7 +40,7 @@ def key(file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to m
 
 @app.command()
 def begin(config: Config = None, database: Place = None) -> None:
-    """Write the first anchor of a ledger that has entries, after a look at all of it.
+    """Write the first anchor of a ledger that has entries, after verifying all of it.
 
     A new ledger is anchored when the server starts.
     """
@@ -64,9 +64,9 @@ def begin(config: Config = None, database: Place = None) -> None:
 
 @app.command()
 def check(config: Config = None, database: Place = None) -> None:
-    """Verify the ledger and hold it against its witness. Exits with 1 if it finds something.
+    """Verify the ledger and compare it with its witness. Exits with 1 if it finds something.
 
-    Do this after a database was restored by other means than `frith restore`, before a server starts.
+    Run it after restoring a database by other means than `frith restore`, before a server starts.
     """
     from frith.server.jobs.verification import look
 

@@ -24,10 +24,10 @@ def migrate(
         bool, typer.Option("--finish", help="Say that no earlier frith runs on it any more.")
     ] = False,
 ) -> None:
-    """Bring the server's database up to date; make it where there is none.
+    """Bring the server's database up to date, or make a new one.
 
-    An earlier frith can go on beside it, so this is the first step of a rolling upgrade. The last is
-    `--finish`, which allows what an earlier frith would not keep to.
+    An earlier frith can keep running on it, so this is the first step of a rolling upgrade. The last is
+    `--finish`, which allows what an earlier frith would ignore.
     """
     from frith.ledger.database import HEAD, Database
 
@@ -69,7 +69,8 @@ def restore(
     config: Config = None,
     database: Place = None,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Even where charges since the backup are lost.")
+        bool,
+        typer.Option("--forget", help="Restore even if charges made since the backup are lost."),
     ] = False,
 ) -> None:
     """Put a backup back, with the server stopped. Refuses to lose charges.

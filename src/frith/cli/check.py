@@ -75,7 +75,7 @@ def _cells(finding: Finding) -> list[str]:
 
 
 def _shortened(example: object) -> str:
-    """Numbers briefly, text in quotes: whatever it holds, the terminal is only shown text."""
+    """Short numbers, and text in quotes without control characters, which a terminal would obey."""
     if isinstance(example, float):
         return f"{example:g}"
     text = repr(example)

@@ -1,7 +1,7 @@
 """What privacy costs: one table, two private forests, and a budget that grows.
 
-The flagship beside random decision trees, which are always the same trees, so that along their
-curve nothing changes but the noise.
+The flagship beside random decision trees. Those are always the same trees, so that only the noise
+changes along their curve.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def measure(
     repeats: int = REPEATS,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Curve:
-    """Train at every epsilon, several times, for noise is drawn anew each time."""
+    """Train at every epsilon, several times, because noise is drawn anew each time."""
     points, kept = [], None
     for epsilon in epsilons:
         progress(f"epsilon {epsilon:g}")

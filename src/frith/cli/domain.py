@@ -10,7 +10,14 @@ import typer
 
 from frith.cli.console import say_note
 from frith.cli.files import check_new, check_output
-from frith.cli.options import Delta, Force, LedgerFile, TableFiles
+from frith.cli.options import (
+    Delta,
+    Force,
+    LedgerFile,
+    PersonColumn,
+    RecordsPerPerson,
+    TableFiles,
+)
 
 if TYPE_CHECKING:
     from frith.domain import Domain
@@ -27,10 +34,7 @@ app = typer.Typer(no_args_is_help=True, help="Draft the public facts about a tab
 def draft(
     table: TableFiles,
     label: Annotated[str, typer.Option(help="The column to predict.", metavar="NAME")],
-    person: Annotated[
-        str | None,
-        typer.Option(help="The column that names the protected person.", metavar="COLUMN"),
-    ] = None,
+    person: PersonColumn = None,
     leave_out: Annotated[
         list[str] | None,
         typer.Option(help="A column to leave out; may be given often.", metavar="NAME"),
@@ -55,9 +59,7 @@ def draft(
         int | None,
         typer.Option(help="The number of records, if it is public; with --private.", metavar="N"),
     ] = None,
-    records_per_person: Annotated[
-        int, typer.Option(help="The most records of a person that count.", min=1, metavar="M")
-    ] = 1,
+    records_per_person: RecordsPerPerson = 1,
     ledger: LedgerFile = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write TOML (.json for JSON).")

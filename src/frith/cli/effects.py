@@ -38,8 +38,8 @@ def effects(
 ) -> None:
     """Print what a forest's trees add to the odds, value by value. Costs no budget.
 
-    Only a forest of scores has effects: they are the model's opinion, and no counts. ± is the standard
-    error of the noise, and claims no coverage. `frith draw --effects` draws them.
+    Only a forest of scores has effects: they are the model's opinion, not counts. ± is the standard error
+    of the noise, and claims no coverage. `frith draw --effects` draws them.
     """
     from frith.forest import Forest
 

@@ -11,7 +11,7 @@ PAID = "holds what was paid for"
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Raise where `path` cannot be written: before a budget is spent, not after."""
+    """Raise if `path` cannot be written, before a budget is spent and not after."""
     folder = path.parent
     if path.is_dir():
         raise SourceError(f"{path} is a folder; name a file")
@@ -24,6 +24,6 @@ def check_output(path: Path, *inputs: Path) -> None:
 
 
 def check_new(path: Path, force: bool, what: str) -> None:
-    """Raise if a file that cannot be had again for free would be replaced by accident."""
+    """Raise if a file would be replaced by accident that cannot be made again for free."""
     if path.exists() and not force:
         raise SourceError(f"{path} exists and {what}; choose another name, or --force")

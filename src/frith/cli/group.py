@@ -19,7 +19,7 @@ _EXTRAS = {
     "matplotlib": "plot", "onnx": "onnx", "onnxruntime": "onnx", "psycopg": "postgres",
     "pydantic": "client", "pyspark": "spark", "structlog": "server", "uvicorn": "server",
 }  # fmt: skip
-"""The extra that brings a package which the core install lacks."""
+"""The extra that installs a package which the core lacks."""
 
 
 class FrithGroup(TyperGroup):
@@ -43,7 +43,7 @@ class FrithGroup(TyperGroup):
 
 
 def _missing(error: ImportError, command: str | None) -> str:
-    """What to install for a command whose packages are not there."""
+    """What to install for a command whose packages are missing."""
     package = (error.name or "").partition(".")[0]
     extra = "server" if command in _SERVER else _EXTRAS.get(package)
     if extra is None or "pip install" in str(error):
@@ -56,7 +56,7 @@ def exit_code(error: Exception) -> int:
 
 
 def _message(error: Exception) -> str:
-    """One line, with the file first where there is one."""
+    """The error in one line, its file first if it names one."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
     return " ".join(str(error).split()) or type(error).__name__

@@ -68,7 +68,7 @@ def create(
 def declare(
     path: Place, records_per_person: RecordsPerPerson = None, account: Account = "table"
 ) -> None:
-    """Declare what an account protects, if it was opened before accounts said so. This is final."""
+    """Declare what an account protects, if it was opened before accounts stated it. This is final."""
     from frith.ledger import Ledger
     from frith.privacy.neighbors import neighbors_of, unit_of
 
@@ -79,10 +79,10 @@ def declare(
 
 @app.command("accept-clock")
 def accept_clock(path: Place) -> None:
-    """Accept this machine's clock where it and the ledger disagree about the time.
+    """Accept this machine's clock if it and the ledger disagree about the time.
 
-    A budget that renews sells nothing while they do. Look at the clock first: a period that has begun
-    by it stays begun. This is an entry of the ledger.
+    A budget that renews sells nothing while they do. Check the clock first: a period that has begun by
+    it cannot be undone. This adds an entry to the ledger.
     """
     from frith.ledger import Ledger
 
@@ -109,7 +109,7 @@ def raise_budget(
 
 
 def _refuse_table_of_server(ledger: Ledger) -> None:
-    """Names of tables hold none of `+`, `@` and `/`, which accounts of batches, periods and members do."""
+    """Refuse accounts of a server's table: the part before `+`, `@` and `/` names the table."""
     from frith.errors import FrithError
     from frith.ledger.database import Database
     from frith.server.schema import RegisteredTable
@@ -188,7 +188,7 @@ def verify(
 
 
 def say_verified(found: Verification) -> None:
-    """Print what a verification found; leave with 1 unless that is nothing."""
+    """Print what a verification found; exit with 1 if it found something."""
     for line in (*found.problems, *found.flagged):
         say(line, "red")
     if found.holds:

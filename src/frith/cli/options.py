@@ -37,6 +37,12 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option(help="The ledger to charge before a record is read.", metavar="FILE"),
 ]
+PersonColumn = Annotated[
+    str | None, typer.Option(help="The column that names the protected person.", metavar="COLUMN")
+]
+RecordsPerPerson = Annotated[
+    int, typer.Option(help="The most records of a person that count.", min=1, metavar="M")
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", help="accuracy, auc, log_loss, brier or calibration; once for each."),

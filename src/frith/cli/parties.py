@@ -29,7 +29,7 @@ StructureFile = Annotated[
 
 
 class Learner(StrEnum):
-    """The learners whose trees are grown before any record is looked at."""
+    """The learners that grow their trees before they read any record."""
 
     RANDOM_DECISION = "random-decision"
     SIGNAL = "signal"

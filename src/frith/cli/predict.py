@@ -65,7 +65,7 @@ def predict(
 
 
 class _Predictions:
-    """One table of predictions a batch of records; the file's columns are checked at once."""
+    """One table of predictions for each batch of records; checks the file's columns first."""
 
     def __init__(self, forest: Forest, path: Path, proba: bool, explain: bool):
         from frith.engines.batches import read_batches
@@ -109,7 +109,7 @@ class _Predictions:
         return pa.table(columns | self._added(records))
 
     def _added(self, records: Any) -> dict[str, pa.Array]:
-        """What each attribute adds, if that is asked for."""
+        """What each attribute adds, if requested."""
         import pyarrow as pa
 
         if not self.explain:
@@ -119,7 +119,7 @@ class _Predictions:
 
 
 def _joined(name: Any) -> str:
-    """The name of an attribute; of several labels with the label before it."""
+    """The name of an attribute, after the label if there are several."""
     from frith.domain import spelling
 
     return ": ".join(map(spelling, name)) if isinstance(name, tuple) else name

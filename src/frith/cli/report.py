@@ -1,4 +1,4 @@
-"""`frith report`: a forest on paper."""
+"""`frith report`: a page, a certificate or a model card of a forest."""
 
 from __future__ import annotations
 

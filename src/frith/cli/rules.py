@@ -67,7 +67,7 @@ def rules(
 ) -> None:
     """Print a forest's rules and sub-rules, with their noise. Costs no budget.
 
-    A rule is the path to a leaf, a sub-rule the path to any node above one. Rules that were counted
+    A rule is the path to a leaf, a sub-rule the path to a node above one. Rules that were counted
     state confidence and support with 95% intervals, which hold for all rules at once. A forest of
     scores states by how much each of its trees moves the odds of a label; if rules were counted beside
     it, those are printed, unless --scores is given.

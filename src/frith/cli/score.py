@@ -1,4 +1,4 @@
-"""`frith score`: how good a forest is on private records, told privately."""
+"""`frith score`: how good a forest is on private records, as a private release."""
 
 from __future__ import annotations
 

@@ -146,13 +146,13 @@ def _warn(model: Any) -> None:
 
 
 def facts_of(model: Any, output: Path) -> dict[str, Any]:
-    """What a script needs to know of a forest that was written."""
+    """What a script needs to know about the forest that was written."""
     receipt = None if model.receipt_ is None else model.receipt_.to_json()
     return {"path": str(output), "guarantee": model.forest_.guarantee.to_json(), "receipt": receipt}
 
 
 def show_model(model: Any, output: Path) -> None:
-    """The forest that was written, its guarantee and its receipt, for reading."""
+    """Print the forest that was written, its guarantee and its receipt for people."""
     from rich.panel import Panel
     from rich.text import Text
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from frith.client.accounts import TableAccount
     from frith.client.database import RemoteDatabase, connect
-    from frith.client.documents import (
+    from frith.client.jobs import Job
+    from frith.client.responses import (  # fmt: skip
         Account,
         Grant,
         LearnerInfo,
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
         Quote,
         TableInfo,
         Token,
-    )  # fmt: skip
-    from frith.client.jobs import Job
+    )
 
 _HOMES = {
     "Job": "jobs", "RemoteDatabase": "database", "TableAccount": "accounts", "connect": "database",
@@ -33,5 +33,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module(f"frith.client.{_HOMES.get(name, 'documents')}")
+    home = importlib.import_module(f"frith.client.{_HOMES.get(name, 'responses')}")
     return getattr(home, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from frith.client.documents import Account, BatchBudget, BudgetResponse
+from frith.client.responses import Account, BatchBudget, BudgetResponse
 
 
 class TableAccount(Account):

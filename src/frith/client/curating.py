@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from frith.client import documents as d
-from frith.client.documents import Grant, Listing, Member, TableInfo, Token
+from frith.client import requests, responses
 from frith.client.kinds import Role
+from frith.client.responses import Grant, Listing, Member, TableInfo, Token, VerificationResponse
 from frith.client.wire import Wire
 from frith.domain import Domain, Person
 from frith.ledger import Fault, Verification
 from frith.privacy.exact import exact, show
 
-_POLICY = tuple(d.PolicyRequest.model_fields)
+_POLICY = tuple(requests.PolicyRequest.model_fields)
 
 
 class Curating:
@@ -40,15 +40,25 @@ class Curating:
 
         Parameters
         ----------
-        name : the table's name, which analysts use
-        domain : its public facts, or the path of a domain file
-        connection : one of `connections()`
-        table : what to read there: a file of a folder, or a table of a database as schema.table
-        query : a SELECT instead, where the connection takes queries
-        epsilon : its total budget
-        title : one line about it
-        signed : True if you state that each row of a query depends on one record alone
-        **policy : delta, analyst_epsilon, request_epsilon, least_epsilon, learners, renewal_days
+        name : str
+            The table's name, which analysts use.
+        domain : Domain, str or Path
+            Its public facts, or the path of a domain file.
+        connection : str
+            The name of one of `connections()`.
+        table : str or None, default=None
+            What to read there: a file of a folder, or a table of a database as schema.table.
+        query : str or None, default=None
+            A SELECT instead, if the connection takes queries.
+        epsilon : int, float, str or Fraction
+            Its total budget.
+        title : str, default=""
+            One line about it.
+        signed : bool, default=False
+            True states that each row of a query depends on one record alone.
+        **policy : Any
+            delta, analyst_epsilon, request_epsilon, least_epsilon, learners, renewal_days and
+            approval_epsilon of the table's policy.
         """
         if not isinstance(domain, Domain):
             domain = Domain.load(domain)
@@ -62,7 +72,7 @@ class Curating:
             "title": title,
             "signed": signed,
         }
-        return TableInfo.read(self._wire.post("tables", body=d.TableRequest.read(body)))
+        return TableInfo.read(self._wire.post("tables", body=requests.TableRequest.read(body)))
 
     def register_paid(
         self,
@@ -81,17 +91,36 @@ class Curating:
         signed: bool = False,
         **policy: Any,
     ) -> TableInfo:
-        """Register a table without public bounds: its domain is bought from its budget, once and for good.
-
-        What is not described here is as in `register`.
+        """Register a table without public bounds: its budget pays for its domain, once and for good.
 
         Parameters
         ----------
-        label : the column to predict
-        columns : what each column is, the label among them: "number", "date", or a public list of values
-        price : the epsilon that the domain costs, of the table's `epsilon`; a draft that fails costs it too
-        records : the number of records, if it is public
-        person : the column that names the protected person, and the most records of each that count
+        name : str
+            The table's name, which analysts use.
+        label : str
+            The column to predict.
+        columns : mapping of str to str or list
+            What each column is, the label among them: "number", "date", or a public list of values.
+        connection : str
+            The name of one of `connections()`.
+        table : str or None, default=None
+            What to read there: a file of a folder, or a table of a database as schema.table.
+        query : str or None, default=None
+            A SELECT instead, if the connection takes queries.
+        price : int, float, str or Fraction
+            The epsilon that the domain costs, out of the table's `epsilon`. A draft that fails costs it too.
+        epsilon : int, float, str or Fraction
+            Its total budget.
+        records : int or None, default=None
+            The number of records, if it is public.
+        person : Person or None, default=None
+            The column that names the protected person, and the most records of each that count.
+        title : str, default=""
+            One line about it.
+        signed : bool, default=False
+            True states that each row of a query depends on one record alone.
+        **policy : Any
+            The rest of the table's policy, as for `register`.
         """
         who = (
             {}
@@ -111,12 +140,12 @@ class Curating:
             "title": title,
             "signed": signed,
         }
-        request = d.PaidTableRequest.read(body | who)
+        request = requests.PaidTableRequest.read(body | who)
         return TableInfo.read(self._wire.post("paid-domains", body=request))
 
-    def connections(self) -> Listing[d.ConnectionInfo]:
+    def connections(self) -> Listing[responses.ConnectionInfo]:
         """Where tables can be registered from, as the operator declared it."""
-        return Listing(map(d.ConnectionInfo.read, self._wire.get("connections")))
+        return Listing(map(responses.ConnectionInfo.read, self._wire.get("connections")))
 
     def set_policy(self, table: str, **changes: Any) -> TableInfo:
         """Change parts of a table's policy and keep the rest; None removes a cap."""
@@ -143,7 +172,7 @@ class Curating:
         `disjoint` declares that all their people are new.
         """
         source = {"connection": connection, "table": table, "query": query}
-        body = d.BatchRequest.read({"name": name, "disjoint": disjoint} | source)
+        body = requests.BatchRequest.read({"name": name, "disjoint": disjoint} | source)
         return TableInfo.read(self._wire.post("tables", to, "batches", body=body))
 
     def grants(self, table: str) -> Listing[Grant]:
@@ -160,7 +189,7 @@ class Curating:
         """Let an analyst ask about a table, or about some attributes, with an optional cap of their own."""
         cap = None if epsilon is None else show(exact(epsilon))
         columns = None if columns is None else list(columns)
-        body = d.GrantRequest.read({"columns": columns, "epsilon": cap})
+        body = requests.GrantRequest.read({"columns": columns, "epsilon": cap})
         return Grant.read(self._wire.put("tables", table, "grants", member, body=body))
 
     def withdraw(self, table: str, member: str) -> None:
@@ -182,10 +211,10 @@ class Curating:
     ) -> Member:
         """Add a member; `subject` is their `sub` at the OIDC issuer.
 
-        With an `owner` it is a service account, which ends after so many `days`.
+        With an `owner` it is a service account, which ends after `days` days.
         """
         asked = {"name": name, "role": role, "subject": subject, "owner": owner, "days": days}
-        body = d.MemberRequest.read(asked)
+        body = requests.MemberRequest.read(asked)
         return Member.read(self._wire.post("members", body=body))
 
     def disable(self, member: str) -> Member:
@@ -217,7 +246,7 @@ class Curating:
         self._wire.delete("tables", table, "curators", member)
 
     def _change(self, member: str, **changes: Any) -> Member:
-        body = d.MemberChangeRequest.read(changes)
+        body = requests.MemberChangeRequest.read(changes)
         return Member.read(self._wire.put("members", member, body=body))
 
     def tokens(self, member: str) -> Listing[Token]:
@@ -230,15 +259,15 @@ class Curating:
         note: str = "",
         days: int | None = None,
         scopes: Sequence[str] | None = None,
-    ) -> d.IssuedToken:
+    ) -> responses.IssuedToken:
         """Make a token; its text is in `.token`, only now. Analysts may make their own.
 
         It ends with your own token at the latest, and has no scope that yours lacks. Others get one
         from you only if they have none, or if they are a service account of yours.
         """
         given = None if scopes is None else list(scopes)
-        body = d.TokenRequest.read({"note": note, "days": days, "scopes": given})
-        return d.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
+        body = requests.TokenRequest.read({"note": note, "days": days, "scopes": given})
+        return responses.IssuedToken.read(self._wire.post("members", member, "tokens", body=body))
 
     def revoke_token(self, token: str | Token) -> None:
         """Revoke a token at once, and all that was made with it. Analysts may revoke their own."""
@@ -249,16 +278,16 @@ class Curating:
 
         `problems` are entries that were changed; `flagged` are charges that frith would refuse today.
         """
-        found = d.VerificationResponse.read(self._wire.get("ledger", "verification"))
+        found = VerificationResponse.read(self._wire.get("ledger", "verification"))
         faults = tuple(Fault(text) for text in found.problems)
         return Verification(found.entries, found.head, faults, tuple(found.flagged))
 
 
-def _policy(given: dict[str, Any]) -> d.PolicyRequest:
+def _policy(given: dict[str, Any]) -> requests.PolicyRequest:
     """A policy as the server reads it: amounts as exact text, caps of None left out."""
     for name in given:
         if name not in _POLICY:
             raise ValueError(f"a policy has no {name}; it has {', '.join(_POLICY)}")
     given = {name: value for name, value in given.items() if value is not None}
-    amounts = {name: show(exact(given[name])) for name in d.POLICY_AMOUNTS if name in given}
-    return d.PolicyRequest.read(given | amounts)
+    amounts = {name: show(exact(given[name])) for name in requests.POLICY_AMOUNTS if name in given}
+    return requests.PolicyRequest.read(given | amounts)

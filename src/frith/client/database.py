@@ -6,29 +6,30 @@ import secrets
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 from frith.client.accounts import TableAccount
 from frith.client.curating import Curating
-from frith.client.documents import (
+from frith.client.estimators import id_of, read_estimator
+from frith.client.jobs import Job, Progress
+from frith.client.requests import (
     BudgetRequest,
-    BudgetResponse,
     CountsRequest,
     ForestRequest,
+    QuoteRequest,
+    RequestDocument,
+    ScoreRequest,
+    UpdateRequest,
+)
+from frith.client.responses import (
+    BudgetResponse,
     LearnerInfo,
     Listing,
     Member,
     PartyInfo,
     Quote,
-    QuoteRequest,
-    RequestDocument,
-    ScoreRequest,
     TableInfo,
-    UpdateRequest,
-)  # fmt: skip
-from frith.client.estimators import id_of, read_estimator
-from frith.client.jobs import Job, Progress
+)
 from frith.client.wire import Wire
 from frith.domain import Domain
 from frith.ledger import Receipt
@@ -108,7 +109,7 @@ class RemoteDatabase(Curating):
         return Listing(map(LearnerInfo.read, self._wire.get("learners")))
 
     def jobs(self, table: str | None = None) -> Listing[Job]:
-        """Your jobs, the newest first; a curator's list is everybody's."""
+        """Your jobs, the newest first; curators get everybody's."""
         found = self._wire.get_all("jobs", "before", _JOBS, table=table)
         return Listing(Job.at(self._wire, said) for said in found)
 
@@ -283,8 +284,8 @@ class RemoteDatabase(Curating):
     ) -> LabelScore | Job:
         """AUC, log loss, Brier score, calibration and rates in groups, with intervals. Charged.
 
-        As `frith.private_score`, on the forest's table: a `frith.curator.label_score.LabelScore`. It costs
-        what a `score` costs, and `quote_score` says so.
+        Like `frith.private_score`, on the forest's table: a `frith.curator.label_score.LabelScore`. It costs
+        as much as a `score`; `quote_score` returns the price.
         """
         from frith.curator.label_score import METRICS
 
@@ -357,7 +358,7 @@ class RemoteDatabase(Curating):
     def count(
         self, table: str, question: Any, domain: Domain, budget: Budget, round: Any = None
     ) -> Job:
-        """Ask for the noisy counts of a question that all parties are asked. Charged.
+        """Ask for the noisy counts of a question that all parties get. Charged.
 
         With a `round` the counts come masked, to be added to those of the other parties.
         """
@@ -396,12 +397,7 @@ class RemoteDatabase(Curating):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -1,11 +1,11 @@
-"""Fitted estimators from a server's forests, and the ids that the server knows them by."""
+"""Fitted estimators made from a server's forests, and their ids on the server."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from frith.client.documents import ForestResponse, ScoreResponse
+from frith.client.responses import ForestResponse, ScoreResponse
 from frith.errors import FormatError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import PrivateAttr
 
 from frith._progress import showing
-from frith.client.documents import CountsResponse, JobResponse
 from frith.client.estimators import read_estimator, read_score
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.responses import CountsResponse, JobResponse
 from frith.client.wire import Wire
 from frith.errors import RemoteError
 
@@ -30,7 +30,7 @@ _FIRST, _GROWTH, _LONGEST = 0.05, 1.4, 1.0  # seconds between two polls
 class Job(JobResponse):
     """A request that the server has accepted. Its cost is charged when it starts.
 
-    Its fields are those of the last look: `id`, `kind`, `table`, `state`, `created`, `purpose`,
+    Its fields are those of the last refresh: `id`, `kind`, `table`, `state`, `created`, `purpose`,
     `passes`, `doing`, `request`, `receipt` and `problem`. A forest has the id of the job that made it.
     """
 
@@ -47,7 +47,7 @@ class Job(JobResponse):
         return self.state.is_over
 
     def refresh(self) -> Job:
-        """Ask the server for its present state."""
+        """Ask the server for its current state."""
         return self._update(self._wire.get("jobs", self.id))
 
     def cancel(self) -> Job:
@@ -97,7 +97,7 @@ class Job(JobResponse):
 
 @contextmanager
 def _telling(job: Job) -> Iterator[None]:
-    """If the wait ends early, say that the job continues and how to get back to it."""
+    """If the wait ends early, say that the job continues, and how to return to it."""
     back = f"job {job.id} goes on at the server"
     try:
         yield

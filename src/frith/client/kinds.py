@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a member is here for. A curator has rights on the tables that they curate, and on no other."""
+    """What a member may do. A curator has rights only on the tables that they curate."""
 
     OPERATOR = "operator"
     CURATOR = "curator"
@@ -13,7 +13,7 @@ class Role(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a token is good for; a token does no more than its member may."""
+    """What a token may be used for; it allows no more than its member may do."""
 
     READ = "read"
     ASK = "ask"
@@ -60,7 +60,7 @@ class ProposalState(StrEnum):
 class JobState(StrEnum):
     """A job's progress: queued, then running, then done or failed; or cancelled while queued.
 
-    Where the policy wants it approved, it is waiting before it is queued.
+    If the policy requires approval, it is waiting before it is queued.
     """
 
     WAITING = "waiting"
@@ -95,4 +95,4 @@ class ProblemCode(StrEnum):
     UNREACHABLE = "unreachable"
     """The client's own: the server did not answer."""
     NOT_FRITH = "not_frith"
-    """The client's own: whatever answered is not a private database."""
+    """The client's own: what answered is not a private database."""

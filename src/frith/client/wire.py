@@ -12,8 +12,9 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
-from frith.client.documents import NEEDS_CLIENT, RequestDocument
+from frith.client.documents import NEEDS_CLIENT
 from frith.client.kinds import ProblemCode
+from frith.client.requests import RequestDocument
 from frith.errors import RemoteBudgetExceeded, RemoteError
 
 if TYPE_CHECKING:

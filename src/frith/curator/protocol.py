@@ -31,30 +31,35 @@ class Release:
     variance: float
 
 
-class CuratorLike(Protocol):
-    """Answers questions within one budget. What comes back is releases, and nothing else is seen."""
+class Party(Protocol):
+    """Somebody who answers questions about their own records: a `Curator`, or a server."""
 
     @property
     def domain(self) -> Domain: ...
     @property
     def budget(self) -> Budget: ...
     @property
-    def is_exact(self) -> bool: ...
+    def guarantee(self) -> Guarantee: ...
     @property
     def remaining_share(self) -> Fraction: ...
+
+    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
+        """The sums of a question, with noise for `share` of the budget."""
+        ...
+
+
+class CuratorLike(Party, Protocol):
+    """Answers a learner's questions within one budget, with releases and nothing else."""
+
+    @property
+    def is_exact(self) -> bool: ...
     @property
     def records_per_unit(self) -> int: ...
-    @property
-    def guarantee(self) -> Guarantee: ...
     @property
     def receipt(self) -> Receipt | None: ...
     @property
     def has_private_choices(self) -> bool:
         """Whether a choice is as good as its share; else it is made from noisy sums of everything."""
-        ...
-
-    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release:
-        """The sums of a question, with noise for `share` of the budget."""
         ...
 
     def choose(self, question: Choice, share: Fraction, purpose: str) -> int:

@@ -36,10 +36,14 @@ class ScoreRequest:
 
     Parameters
     ----------
-    metrics : what to report; None for all. Accuracy alone needs two bins, and has less noise.
-    by : attributes whose groups get rates. k of them have 1 / (k + 1) of the budget each.
-    positive : the label that scores are about; None for the last of two.
-    bins : the number of bins of the probability; None to take it from public facts.
+    metrics : sequence of str or None, default=None
+        What to report; None for all. Accuracy alone needs two bins, and has less noise.
+    by : sequence of str, default=()
+        Attributes whose groups get rates. Each of k attributes gets 1 / (k + 1) of the budget.
+    positive : value or None, default=None
+        The label that the scores are about; None for the second of two.
+    bins : int or None, default=None
+        The number of bins of the probability; None to choose it from public facts.
     """
 
     metrics: Any = None

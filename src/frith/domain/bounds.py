@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGE = 100
-"""Only tables of at least this many records have rare values, outliers and log scales."""
+"""A draft looks for rare values, outliers and log scales in tables of at least this many records."""
 
 OFTEN = 0.01
-"""The share of the records that a code for "no answer" has."""
+"""The share of records with one number from which on it may be a code for "no answer"."""
 
 
 def without_outliers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers without the few that are far from all others."""
+    """The numbers without the few that lie far from all others."""
     if len(numbers) < LARGE:
         return numbers
     low, high = np.quantile(numbers, (0.01, 0.99))
@@ -37,8 +37,8 @@ def is_skewed(numbers: NDArray[np.float64]) -> bool:
 
 
 def widened(numbers: NDArray[np.float64]) -> tuple[float, float]:
-    """The least and the largest number, moved apart where no grid would fit between them."""
-    largest = sys.float_info.max / 4  # so that the bounds' difference is a number too
+    """The least and the largest number, moved apart if no grid fits between them."""
+    largest = sys.float_info.max / 4  # so that the difference of the bounds is finite too
     low, high = (float(x) for x in np.clip([numbers.min(), numbers.max()], -largest, largest))
     size = max(abs(low), abs(high))
     if high - low <= 1e-12 * max(size, 1e-290):  # too close to tell the cells of a grid apart
@@ -77,7 +77,7 @@ def rounded(low: float, high: float) -> tuple[float, float]:
 
 
 def has_code(numbers: NDArray[np.float64]) -> bool:
-    """Whether many records share a number that is far from all others, as 99 is from 0 to 10.
+    """Whether many records share a number far from all others, such as 99 beside 0 to 10.
 
     >>> has_code(np.array([0.0, 4, 10, 7, 99] * 20))
     True

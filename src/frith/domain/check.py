@@ -24,19 +24,19 @@ _NOT_COUNTED = "the record is not counted"
 _TALLIED = 1_000  # distinct outside values that are counted one by one in a column
 
 OFTEN = 0.05
-"""The share of a column's cells outside its domain from which on it is told."""
+"""A notice reports a column if at least this share of its cells lies outside its domain."""
 
 FAR_OFF = 0.2
-"""How far the declared number of records may be off, as a share of it."""
+"""How far the declared number of records may be off, as a share of that number."""
 
 HELD_OUT = 0.35
-"""How many records a fit may have less: a third may be held out for tests."""
+"""How far a fit's records may fall short of the declared number: a third may be held out for tests."""
 
 MANY = 50
-"""More labels than this are told: whole numbers may have been meant as numbers."""
+"""A notice reports more labels than this: a number may have been declared as values."""
 
 SMALL = 20
-"""Of fewer records, a column with a value for almost each is no sign of an identifier."""
+"""With fewer records, a value for almost every record is no sign of an identifier."""
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Report:
     unread_rows: int = 0
     is_whole: bool = True
     is_of_fit: bool = False
-    """Whether it is about the records of a fit, of which some may be held out."""
+    """Whether it describes the records of a fit, some of which may be held out."""
 
     @property
     def is_outside(self) -> bool:
@@ -210,7 +210,7 @@ def _as_date(attribute: Date, number: float) -> str:
 
 
 def _plain(example: Any) -> Any:
-    """JSON has no infinities, so write an infinite example as text."""
+    """An infinite example as text, because JSON has no infinity."""
     return str(example) if isinstance(example, float) and not np.isfinite(example) else example
 
 

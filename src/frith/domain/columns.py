@@ -1,4 +1,4 @@
-"""Tables that Python users hold, as Arrow columns: frames, Arrow data, arrays and lists of rows.
+"""Tables in Python's memory as Arrow columns: frames, Arrow data, arrays and lists of rows.
 
 Only the *shape* of a table can raise: a missing column, or one whose type (a list, a duration) a
 domain cannot describe. What a cell holds never does: with a domain, each row is read by itself.
@@ -33,7 +33,7 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
         return _ArrowColumns(table), table.num_rows
     if not isinstance(table, np.ndarray):
         return _frame_columns(table), len(table)
-    if names is not None and table.shape == (0, 0):  # a list of no rows has no width either
+    if names is not None and table.shape == (0, 0):  # an empty list has no width
         table = table.reshape(0, len(names))
     if table.ndim != 2 or names is None or table.shape[1] != len(names):
         expected = "a 2-D table" if names is None else f"{len(names)} columns"
@@ -45,7 +45,7 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
 
 @dataclass(frozen=True)
 class _NumpyColumns:
-    """Columns of an array or a DataFrame; those of floats also as they are, without a copy."""
+    """Columns of an array or a DataFrame; float columns also without a copy."""
 
     values: Callable[[str], Any]
 
@@ -82,7 +82,7 @@ class WithLabels:
 
 @dataclass(frozen=True)
 class _ArrowColumns:
-    """Columns of an Arrow table, any rows of which can be had as they are."""
+    """Columns of an Arrow table, whose rows can be sliced without a copy."""
 
     table: pa.Table
     is_arrow = True
@@ -95,7 +95,7 @@ class _ArrowColumns:
 
 
 def check_columns(columns: Columns, names: Iterable[str]) -> None:
-    """Raise one error that names every column which is missing or cannot be read."""
+    """Raise one error that names every column that is missing or cannot be read."""
     problems = []
     for name in names:
         try:
@@ -107,10 +107,10 @@ def check_columns(columns: Columns, names: Iterable[str]) -> None:
 
 
 def as_table(table: Any, width: int | None = None) -> Any:
-    """A DataFrame as it is, any Arrow data as a table, all else as an array.
+    """A DataFrame as it is, any Arrow data as a table, anything else as an array.
 
-    A stream can be read only once, so keep what was read from it. If `width` is given, no row of a
-    list raises: if a row has another number of cells, all its cells count as missing.
+    A stream can be read only once, so keep the result. With `width`, no row of a list raises: if a row
+    has another number of cells, all its cells count as missing.
     """
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         return table
@@ -124,7 +124,7 @@ def as_table(table: Any, width: int | None = None) -> Any:
 
 
 def _array_of_rows(rows: Sequence[Any], width: int) -> NDArray[Any]:
-    """Keep each cell as it is: NumPy would give all one type and unpack cells that are lists."""
+    """Keeps each cell as it is: NumPy would convert all to one type and unpack lists in cells."""
     array = np.full((len(rows), width), None, dtype=object)
     for i, row in enumerate(rows):
         for j, cell in enumerate(_cells(row, width)):
@@ -143,7 +143,7 @@ def _cells(row: Any, width: int) -> list[Any]:
 
 
 def _common_width(rows: Sequence[Any]) -> int:
-    """How many cells each row has, if no domain declares it."""
+    """How many cells each row has, when no domain declares it."""
     if any(isinstance(row, _NO_ROW) or not hasattr(row, "__len__") for row in rows):
         raise DataError("expected rows of cells, and got a list of something else")
     lengths = {len(row) for row in rows}
@@ -198,7 +198,7 @@ def _converted(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _objects(values: Any) -> pa.Array:
-    """Python objects in one Arrow type if that equals converting them one by one."""
+    """Python objects as one Arrow type, if the result equals converting them one by one."""
     kinds = [pa.binary(), pa.bool_()]
     if {type(v) for v in values} <= {int, float, np.int64, np.float64, type(None)}:
         kinds = [pa.float64()]

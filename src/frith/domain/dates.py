@@ -66,7 +66,7 @@ def _parse(ends, letters, valid, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _moment(letters, i, end):  # type: ignore[no-untyped-def]
-    """The seconds of one text of at least ten letters, NaN if it is none."""
+    """The seconds that one text of at least ten characters spells, NaN if it spells no date."""
     year, month, day = (
         _digits(letters, i, 4),
         _digits(letters, i + 5, 2),
@@ -103,7 +103,7 @@ def _moment(letters, i, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def _zone(letters, i, end):  # type: ignore[no-untyped-def]
-    """Seconds east of Greenwich that a text ends with; less than -86,400 if it does not end so."""
+    """The offset from UTC at the end of a text, in seconds; less than -86,400 if there is none."""
     left = end - i
     if left == 0 or (left == 1 and letters[i] == 90):
         return 0
@@ -121,7 +121,7 @@ def _zone(letters, i, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def _digits(letters, i, count):  # type: ignore[no-untyped-def]
-    """A number of so many digits, -1 if one of them is none."""
+    """The number that some digits spell, -1 if one of them is not a digit."""
     number = 0
     for j in range(i, i + count):
         if not 48 <= letters[j] <= 57:

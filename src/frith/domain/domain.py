@@ -60,8 +60,8 @@ class Person:
 class Csv:
     """How the table's CSV files are written, if not with commas, in UTF-8 and with decimal points.
 
-    A draft finds it. Training never does: by guessing, one byte of one record could change how all
-    others are read. An encoding has one byte a character, so that a byte changes its own cell only.
+    A draft detects it; training never does, because then one byte of one record could change how all
+    others are read. The encoding has one byte a character, so that a byte changes only its own cell.
     """
 
     delimiter: str = ","
@@ -112,8 +112,8 @@ class Domain:
     The kind of the label is the task: declared values are classes, a number between public bounds
     is predicted by a regressor. `records` is a public constant: declare it only when the size of
     the table is no secret, and do not update it from the table. `learned` marks a domain drafted
-    from the records themselves, `paid` one that a private draft was charged for: what it promises is
-    added to the guarantee of every forest. `csv` says how CSV files are written.
+    from the records themselves. `paid` is the guarantee of a private draft, which is added to that of
+    every forest. `csv` says how CSV files are written.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -197,7 +197,7 @@ class Domain:
 
     @property
     def n_outputs(self) -> int:
-        """How many numbers a forest holds at each node: one for every label, or one for a number."""
+        """How many numbers a forest holds at each node: one a label, or one for a number to predict."""
         return 1 if self.has_target else self.n_labels
 
     @functools.cached_property
@@ -216,12 +216,12 @@ class Domain:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def same_codes(self, other: Domain) -> bool:
-        """Whether records have the same codes in both: the same attributes and label."""
+        """Whether records have the same codes in both domains: same attributes, same label."""
         if self is other:
             return True
         return Domain(self.attributes, self.label) == Domain(other.attributes, other.label)
 
-    def __eq__(self, other: object) -> bool:  # Python's own would hold True, 1 and 1.0 for equal
+    def __eq__(self, other: object) -> bool:  # Python's own would treat True, 1 and 1.0 as equal
         if not isinstance(other, Domain):
             return NotImplemented
         return self.fingerprint == other.fingerprint

@@ -1,7 +1,7 @@
 """A first draft of a domain, read from the records: for a curator to review, never for release.
 
-Identifiers, rare values and exact extremes are kept out of drafts. That is tidiness and no privacy: what
-a draft holds was still learned from the records.
+Identifiers, rare values and exact extremes are kept out of drafts. That keeps drafts tidy and not private:
+what a draft holds was still learned from the records.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ MISSING = "(missing)"
 OTHER = "(other)"
 
 RARE = 5
-"""A text that fewer records hold is grouped under `OTHER`, in a long list of a large table."""
+"""In a large table with many values, texts of fewer records than this are grouped under `OTHER`."""
 
 LONG = 10
-"""Only columns of more values have rare ones."""
+"""Only columns with more values than this have rare ones."""
 
 MANY = 50
-"""A longer list of texts, of which none is `FREQUENT`, is of names."""
+"""More texts than this, none of them `FREQUENT`, are names."""
 
 FREQUENT = 0.01
-"""The share of the records that the most frequent of many texts must have."""
+"""The least share of the records that the most frequent of many texts must have."""
 
 SMALL = 20
-"""Of fewer records, a column without repeats is no sign of an identifier."""
+"""With fewer records, a column without repeats is no sign of an identifier."""
 
 ALMOST_ALL = 0.95
-"""So many different numbers among whole ones are a sign of an identifier."""
+"""At least this share of distinct whole numbers is a sign of an identifier."""
 
 LONG_NUMBER = 7
-"""Whole numbers that all have the same number of digits, and at least so many, are codes."""
+"""Whole numbers that all have the same number of digits, at least this many, are codes."""
 
 MOSTLY = 0.8
-"""A column of texts of which at least this share are numbers is one of numbers."""
+"""A column of texts counts as numbers if at least this share of them are numbers."""
 
 MANY_LABELS = 50
-"""A label of more different numbers is drafted as a number to predict."""
+"""A label with more distinct numbers than this is drafted as a number to predict."""
 
 FEW_WHOLE = 50
-"""Whole numbers within bounds this far apart are better told one by one."""
+"""A hint suggests a cell each for whole numbers within bounds at most this far apart."""
 
 TARGET_CELLS = 2**15
 """The grid of a number to predict."""
@@ -109,7 +109,7 @@ _NAMES = (
 _EVER = Date("any", "0001-01-01 00:00", "9999-12-31 23:59:59")
 
 SHORT = 14
-"""Days: over no more of them, the time of day is kept."""
+"""Dates that span at most this many days keep the time of day."""
 
 
 @dataclass
@@ -132,7 +132,7 @@ class _Column:
 
     @functools.cached_property
     def holds_numbers(self) -> bool:
-        """Whether it is of numbers, or of texts that are mostly numbers and no codes."""
+        """Whether it holds numbers, or texts that are mostly numbers and not codes."""
         if _is_number(self.cells.type):
             return True
         if not _is_text(self.cells.type) or len(self.cells) < LARGE:
@@ -198,7 +198,7 @@ def draft_table(
 
 
 def _draft_label(column: pa.ChunkedArray, name: str) -> Attribute:
-    """Values; or, of a column of more than `MANY_LABELS` numbers, bounds."""
+    """A label with values, or with bounds if it has more than `MANY_LABELS` numbers."""
     if _is_number(column.type):
         numbers = np.concatenate([[], *(_numbers(chunk, name) for chunk in column.chunks)])
         if len(np.unique(numbers[np.isfinite(numbers)])) > MANY_LABELS:
@@ -256,7 +256,7 @@ def _why_not(column: _Column) -> str | None:
 
 
 def _are_codes(name: str, numbers: NDArray[Any], times: NDArray[np.int64]) -> bool:
-    """Whether almost all of a column's whole numbers differ, and no quantity looks so."""
+    """Whether almost all of a column's whole numbers differ, as those of a quantity do not."""
     if len(numbers) < max(SMALL, ALMOST_ALL * times.sum()):
         return False
     low, high = int(numbers[0]), int(numbers[-1])
@@ -274,14 +274,14 @@ def _are_postcodes(texts: Iterable[str]) -> bool:
 
 
 def _are_amounts(tally: Counter[Any]) -> bool:
-    """Whether most of many texts are numbers, but for their marks."""
+    """Whether most of many texts would be numbers without their currency or thousands marks."""
     texts = [value.strip() for value in tally if isinstance(value, str)]
     found = [text for text in texts if _is_amount(text)]
     return len(found) >= MOSTLY * len(texts) and not all(text.isdecimal() for text in found)
 
 
 def _names_records(tally: Counter[Any]) -> bool:
-    """Whether a list of texts has one for almost every record, or none that several share."""
+    """Whether over half of the texts are distinct, or all of them are rare."""
     times = _times(tally)
     if sum(times) >= LARGE and len(times) > LONG and max(times) < RARE:
         return True
@@ -314,7 +314,7 @@ def _draft_attribute(column: _Column) -> Attribute:
     if not tally:
         return Categorical(name, (MISSING,), missing=MISSING)
     values: list[Any] = sorted(tally)
-    if has_missing and isinstance(values[0], bool):  # a CSV file may spell a missing one as text
+    if has_missing and isinstance(values[0], bool):  # a CSV file may spell a missing value as text
         return Categorical(name, ("false", "true", MISSING), other=MISSING, missing=MISSING)
     if not isinstance(values[0], str):
         return Categorical(name, tuple(values))
@@ -329,7 +329,7 @@ def _draft_attribute(column: _Column) -> Attribute:
 
 
 def _grouped(column: _Column, tally: Counter[Any], values: list[str]) -> tuple[list[str], Any]:
-    """The values without the rare ones, and what those count as."""
+    """The values without the rare ones, and the value that rare ones count as."""
     if _names_records(tally) or _names_things(tally):
         return [OTHER], OTHER
     if len(values) <= LONG or tally.total() < LARGE:
@@ -396,7 +396,7 @@ def _draft_numeric(column: _Column) -> Numeric:
 
 
 def _draft_date(column: _Column) -> Date:
-    """Bounds are whole years, or whole months where there are few, or days and times."""
+    """Bounds are whole years, or months over a short span, or days and times."""
     known, missing = column.seconds[~np.isnan(column.seconds)], bool(np.isnan(column.seconds).any())
     if len(known) == 0:
         return Date(column.name, "1900-01-01", "2099-12-31", missing=missing)
@@ -416,7 +416,7 @@ def _draft_date(column: _Column) -> Date:
 
 
 def _draft_ordered(column: _Column) -> Attribute:
-    """The categories of a type that gives them an order, used or not."""
+    """The categories of an ordered type, whether they occur or not."""
     _, categories = distinct(column.cells.combine_chunks(), column.name)
     values = [_value(cell) for cell in categories.to_pylist()]
     if not 2 <= len(values) == len({*values} - {None}):
@@ -425,7 +425,7 @@ def _draft_ordered(column: _Column) -> Attribute:
 
 
 def draft_target(numbers: NDArray[np.float64], name: str) -> Numeric:
-    """A number to predict, with bounds around all finite ones and a fine grid."""
+    """A number to predict, with bounds around all finite numbers and a fine grid."""
     finite = numbers[np.isfinite(numbers)]
     low, high = rounded(*widened(finite)) if len(finite) else (0.0, 1.0)
     return Numeric(name, low, high, cells=TARGET_CELLS)

@@ -28,12 +28,12 @@ class Draft:
 
     domain: Domain
     left_out: Mapping[str, str]
-    """Why, by the column."""
+    """Why each column was left out."""
     hints: Mapping[str, Sequence[str]]
-    """What to look at, by the attribute."""
+    """What to look at in each attribute."""
 
     def __str__(self) -> str:
-        """TOML that carries its own warning, what was left out and why, and what to decide."""
+        """TOML with a warning, what was left out and why, and what to decide."""
         data = self.domain.to_json()
         attributes = data.pop("attributes")
         lines = [
@@ -49,7 +49,7 @@ class Draft:
         return "\n".join(parts)
 
     def save(self, path: str | Path) -> None:
-        """Write it for review, with its comments; as JSON, which has none, if the name ends so."""
+        """Write it for review: TOML with comments, or JSON without them if the name ends in .json."""
         if Path(path).suffix == ".json":
             self.domain.save(path)
         else:

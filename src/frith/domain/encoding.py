@@ -31,13 +31,13 @@ from frith.domain.short_texts import NOT_FOUND, find_short
 from frith.errors import DataError
 
 CELL_BYTES = 2**20
-"""The longest text that is looked at: a longer cell is a value outside the domain, whatever it holds.
+"""The longest text that is read: a longer cell is a value outside the domain, whatever it holds.
 
-Without a cap, the time that a pass takes would tell which table holds one enormous cell.
+Without a cap, the time of a pass would reveal which table holds one enormous cell.
 """
 _TOO_LONG = b"?" * (CELL_BYTES + 1)
 _BLOCK = 65_536  # rows that a thread encodes at a time
-_ALONE = 10_000  # rows that one thread encodes sooner than several
+_ALONE = 10_000  # rows that one thread encodes faster than several
 
 _SPACE = r"[ \t\n\v\f\r]*"
 _NUMBER = (
@@ -52,8 +52,8 @@ _TRUTHS = {"false": 0, "False": 0, "FALSE": 0, "true": 1, "True": 1, "TRUE": 1}
 class Batch:
     """Encoded records: one row of attribute codes and one label code each.
 
-    `derived` holds further integer columns, by the column kernel that makes them; with `in_place`, a
-    column may be made out of an earlier one. Columns of attributes that were not asked for are zero.
+    `derived` maps a column kernel to the integer column that it makes; with `in_place`, an earlier
+    column may be overwritten. Columns of attributes that nobody asked for are zero.
     """
 
     codes: NDArray[Any]
@@ -85,8 +85,8 @@ def encode_attributes(
     keep: NDArray[np.bool_] | None = None,
     threads: int = 1,
 ) -> NDArray[Any]:
-    """The matrix of codes. A column that must be converted is converted and encoded as a whole, by one
-    thread; others, block by block: so a thread holds one raw column at most.
+    """The matrix of codes. A column that needs conversion is converted and encoded as a whole by one
+    thread, others block by block, so that a thread holds at most one raw column.
     """
     wanted = list(range(len(domain.attributes)) if attributes is None else attributes)
     kept = rows if keep is None else int(keep.sum())
@@ -103,7 +103,7 @@ def encode_attributes(
         encode_column(columns(attribute.name), attribute, codes[:, j], keep)
 
     def block(i: int) -> None:
-        """The rows of one block, in all columns that are there as they are."""
+        """Encode the rows of one block in all columns that need no conversion."""
         start, stop = starts[i], min(starts[i] + _BLOCK, rows)
         chosen = None if keep is None else keep[start:stop]
         first = start if keep is None else before[i]
@@ -130,7 +130,7 @@ def encode_attributes(
 
 
 def _as_it_is(columns: Columns, attribute: Attribute) -> Any:
-    """A column of which any rows can be had at no cost: floats of NumPy, or of Arrow; else None."""
+    """A column that can be sliced at no cost (floats of NumPy or Arrow), else None."""
     floats = getattr(columns, "floats", None)
     if (
         floats is not None
@@ -165,7 +165,7 @@ def encode_column(
 
 
 def encode_label(column: pa.ChunkedArray, label: Attribute, threads: int = 1) -> NDArray[np.int32]:
-    """Label codes, and -1 where the label is missing or unknown, or no number if it should be one."""
+    """Label codes, and -1 where the label is missing, unknown, or not the number that it should be."""
     codes = np.empty(len(column), dtype=np.int32)
     step = max(1, len(column)) if pa.types.is_dictionary(column.type) else _BLOCK
     every = range(0, len(column), step)
@@ -189,7 +189,7 @@ def encode_label(column: pa.ChunkedArray, label: Attribute, threads: int = 1) ->
 def person_digests(
     column: pa.ChunkedArray, key: bytes
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """A 256-bit keyed digest of each record's person, and whether there is one.
+    """A 256-bit keyed digest of each record's person, and whether the record names one.
 
     Equal digests mean equal persons: a collision would take some 2^128 tries. A text longer than
     `CELL_BYTES` names nobody.
@@ -289,7 +289,7 @@ def numbers_of(chunk: pa.Array, attribute: Numeric) -> NDArray[np.float64]:
 
 
 def _moments(chunk: pa.Array, attribute: Date) -> NDArray[np.float64]:
-    """Dates as the days, or seconds, since 1970; a number is no date, since nobody knows its unit."""
+    """Dates as days or seconds since 1970; a number is not a date, because its unit is unknown."""
     if pa.types.is_dictionary(chunk.type):
         values = _moments(chunk.dictionary, attribute)
         indices, _ = distinct(chunk, attribute.name)
@@ -312,7 +312,7 @@ def _numeric_codes(chunk: pa.Array, attribute: Numeric) -> NDArray[np.uint16]:
 
 
 def _target_codes(chunk: pa.Array, target: Numeric) -> NDArray[np.int32]:
-    """Cells of the target's grid, -1 where there is no number; beyond the bounds it is clamped."""
+    """Cells of the target's grid, -1 where there is no number; numbers beyond the bounds are clamped."""
     numbers = _numbers(chunk, target.name)
     codes = np.empty(len(numbers), dtype=np.int32)
     _place_on_grid(numbers, target.edges, -1, codes)
@@ -337,7 +337,7 @@ def _numbers(chunk: pa.Array, name: str) -> NDArray[np.float64]:
 
 
 def _parse(texts: pa.Array) -> pa.Array:
-    """Texts as numbers, null for other texts: filtered first, so that no cast can fail."""
+    """Texts as numbers, null for other texts; filters first, so that no cast can fail."""
     numeric = pc.match_substring_regex(texts, _NUMBER)
     digits = pc.if_else(numeric, texts, None).cast(pa.large_string())
     numbers = pc.ascii_trim_whitespace(digits).cast(pa.float64())
@@ -376,7 +376,7 @@ def cells_of(chunk: pa.Array, name: str) -> list[Any]:
 
 
 def _capped(texts: pa.Array) -> pa.Array:
-    """Texts, with one that is too long in the place of every other that is."""
+    """Texts, with every text that is too long replaced by one such text."""
     too_long = pc.greater(pc.binary_length(texts), CELL_BYTES)
     if not pc.any(too_long).as_py():
         return texts

@@ -14,7 +14,7 @@ SAVED = (
     "Private: for the holder of the records alone. Saved output is a publication: clear it before you save "
     "or share a notebook or a log."
 )
-"""Said where a notebook shows what is read off the records."""
+"""Shown where a notebook displays what was read from the records."""
 
 
 def domain_html(
@@ -24,7 +24,7 @@ def domain_html(
     facts: Iterable[str],
     hints: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """One row for the label and one for each attribute, and sentences about the whole below them."""
+    """One row for the label and each attribute, and below them sentences about the whole."""
     hints = hints or {}
     rows = [_row(label, "label", hints.get(label.name, ()))]
     rows += [_row(a, kind_of(a), hints.get(a.name, ())) for a in attributes]
@@ -33,7 +33,7 @@ def domain_html(
 
 
 def kind_of(attribute: Attribute) -> str:
-    """What an attribute holds, in a word."""
+    """What kind of attribute it is, in a word."""
     if isinstance(attribute, Date):
         return "date and time" if attribute.has_time else "date"
     if isinstance(attribute, Ordered):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from frith._jit import compiled
 
-LONGEST = 7  # bytes; with their number they fit one word
+LONGEST = 7  # bytes; with their count they fit into one word
 NOT_FOUND = -2
 
 Table = tuple[NDArray[np.uint64], NDArray[np.int32]]
@@ -40,9 +40,9 @@ def _place(key):  # type: ignore[no-untyped-def]
 
 @compiled
 def find_short(begins, texts, valid, keys, numbers, out):  # type: ignore[no-untyped-def]
-    """Write the number of every valid text that the table has, and NOT_FOUND for others.
+    """Write the number of every valid text in the table, and NOT_FOUND for others.
 
-    Returns how many others there are. Entries of a damaged array that point outside its bytes are
+    Returns the number of others. Entries of a damaged array that point outside its bytes are
     left unchanged.
     """
     others = 0

@@ -15,9 +15,9 @@ _NUMBERS = (pa.int64(), pa.float64())
 def synthetic_table(domain: Domain, n: int, rng: np.random.Generator) -> pa.Table:
     """`n` records; every cell is drawn independently and uniformly from its attribute's codes.
 
-    A categorical cell is one of the declared values. A number is anywhere in a cell of the grid,
-    a date at its start, or missing where missing ones have a code of their own. So are labels, which leaves
-    nothing to learn. Where the domain names a person, every record has its own.
+    A categorical cell is one of the declared values. A number lies anywhere in a cell of the grid, a
+    date at its start; either may be missing if missing values have a code of their own. Labels are drawn
+    the same way, so there is nothing to learn. If the domain names a person, every record has its own.
 
     Privacy
     -------
@@ -47,7 +47,7 @@ def _column(attribute: Attribute, n: int, rng: np.random.Generator) -> pa.Array:
 def _inside(
     attribute: Numeric, codes: NDArray[np.int64], place: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """A number in the cell of each code; `place` is where, from 0 to 1."""
+    """A number in the cell of each code; `place` says where in the cell, from 0 to 1."""
     bounds = np.array([attribute.low, *attribute.edges, attribute.high])
     cell = np.minimum(codes, attribute.cells - 1)
     low, high = bounds[cell], bounds[cell + 1]
@@ -55,7 +55,7 @@ def _inside(
 
 
 def _declared(attribute: Categorical) -> pa.Array:
-    """The values as numbers, if one type of number spells them all, as booleans or as texts."""
+    """The values as numbers if one numeric type spells them all, else as booleans or as texts."""
     if attribute.kind == "number":
         for kind, make in zip(_NUMBERS, (int, float), strict=True):
             if all(_is_spelled(value, make) for value in attribute.values):

@@ -53,12 +53,12 @@ def open_table(
     Each line of a CSV file is one record. `newlines_in_cells=True` declares that quoted cells may
     hold newlines; the guarantee then assumes that all quotes in the file are balanced.
 
-    Checks the names and types of the columns. Reads no record before a curator asks. With
-    `types`, the `types` of an engine that was opened earlier, columns must still be of those types:
-    where a catalogue declares them this is checked here, else at the first pass. `timeouts` say how
-    long a database is waited for.
+    Checks the names and types of the columns. Reads no record before a curator asks. `types`
+    are the `types` of an engine opened earlier: a column that has another type now is refused, here
+    if a catalogue declares the types, else at the first pass. `timeouts` limit how long to wait for a
+    database.
 
-    `device="cuda"` keeps the codes of the records on a GPU and adds them up there, with the same sums.
+    `device="cuda"` keeps the codes of the records on a GPU and computes the same sums there.
     """
     if device is not None:
         opened = open_table(

@@ -21,15 +21,15 @@ Task = Callable[[], Batch]
 """Makes one encoded batch; called on a worker thread."""
 
 Raw = Callable[[], Iterator[tuple[Columns, int]]]
-"""Reads raw records, part by part: their columns, and how many they are."""
+"""Reads raw records part by part: their columns and their number."""
 
 
 class Engine(ABC):
     """Exact sums over one table. Adds no noise and holds no budget.
 
     Sums are integers, so the answer is the same for any batching, number of threads and order of
-    records. `assumptions` are what the source needs to be true for a guarantee to hold; `types` are
-    the types of the declared columns, as opening found them, where the source states any.
+    records. `assumptions` state what must be true of the source for a guarantee to hold; `types` are
+    the types of the declared columns when the engine was opened, if the source states any.
 
     Opening looks at names, types, footers and a CSV file's header line, all of them public, and
     never at a record, a count or a statistic: a charge comes between opening and the first pass.

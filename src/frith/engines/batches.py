@@ -1,4 +1,4 @@
-"""Raw records of files in their order: to predict from, or to check. Training reads by an engine."""
+"""Raw records of files, in order, for predictions and checks. Training reads through an engine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The named columns, batch by batch and in order; CSV cells are text, as in training.
 
-    Names are checked before the first batch is asked for. `bad_row` is told of every CSV row with a
-    wrong number of cells; without it such a row raises, and quoted cells may hold newlines. `csv` is
-    how the domain says that CSV files are written.
+    Checks names before it reads the first batch. Calls `bad_row` with every CSV row that has a wrong
+    number of cells; without `bad_row` such a row raises, and quoted cells may hold newlines. `csv` is
+    the domain's description of how CSV files are written.
     """
     files, kind = list_files(path)
     dialects = [Dialect.of(file, csv, newlines_in_cells=bad_row is None) for file in files]
@@ -53,7 +53,7 @@ def _check_columns(file: str, kind: str, names: Sequence[str], dialect: Dialect)
 
 
 def _refuse(line: object) -> str:
-    raise DataError("a line of the file is no JSON object; mend it, or take it out")
+    raise DataError("a line of the file is not a JSON object; correct or remove it")
 
 
 def _batches_of(

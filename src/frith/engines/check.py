@@ -18,16 +18,16 @@ from frith.engines.stream import StreamEngine
 from frith.errors import DataError
 
 FIRST_ROWS = 16_384
-"""How many records a fit looks at for its notices."""
+"""How many records a fit reads for its notices."""
 COUNTED_ROWS = 100_000
-"""And how many it counts."""
+"""How many records a fit counts for its notices."""
 
 
 def check(table: Any, domain: Domain | str | Path, y: Any = None) -> Report:
     """Tell what a table holds outside its domain, in exact numbers. The report is PRIVATE.
 
-    For the curator's desk alone; `print` it. What is changed because of it (values, bounds, `records`)
-    is learned from the records, and no guarantee covers it, unless you knew it from outside.
+    For the curator's desk alone; `print` it. If you change values, bounds or `records` because
+    of it, you learn them from the records, and no guarantee covers them unless you knew them from outside.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A line is a record and is read by itself, whatever it holds. A quote protects the commas of its
 line, never the line's end: if one stays open, that line is lost and the next is a record again.
-Otherwise one quote in one record would swallow the records after it.
+Otherwise one quote in one record would swallow all records after it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from frith.domain.domain import DELIMITERS
 from frith.domain.encoding import CELL_BYTES
 
 BLOCK = 2**24
-"""Bytes read at a time. A line may be this long once its long cells are cut; a longer one is lost."""
+"""Bytes read at a time. After long cells are cut, a line may be this long; a longer line is lost."""
 
 _HEADER = 2**20
 """The header must end within this many bytes."""
@@ -35,7 +35,7 @@ _STEP = 2**12
 """Bytes of a header read at a time: opening a file goes no further than its first line."""
 
 _LARGEST = 8
-"""The most blocks that Arrow gets at once: a line and a block, each byte read as up to four."""
+"""How many blocks Arrow gets at once, at most: a line and a block, each byte as up to four."""
 
 Handler = Callable[[Any], str]
 """Called with each row that has a wrong number of cells; its result goes to pyarrow."""
@@ -74,9 +74,9 @@ class Dialect(NamedTuple):
 
     @property
     def swap(self) -> bytes | None:
-        """Exchanges the delimiter and the comma, there and back; None where they are one.
+        """Swaps the delimiter and the comma, both ways; None if the delimiter is a comma.
 
-        So the rest of this module, and Arrow, split cells at commas alone.
+        With it, Arrow and the rest of this module split cells at commas alone.
         """
         if self.delimiter == ",":
             return None
@@ -85,12 +85,12 @@ class Dialect(NamedTuple):
 
 
 def bare_name(file: str) -> str:
-    """A file's name in small letters, without what says that it is compressed."""
+    """A file's name in lower case, without the ending of a compressed file."""
     return file.lower().removesuffix(".gz")
 
 
 def open_bytes(file: str) -> BinaryIO:
-    """The bytes of a file, decompressed where its name says that it is compressed."""
+    """The bytes of a file, decompressed if its name says that it is compressed."""
     return gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb")  # type: ignore[return-value]
 
 
@@ -107,7 +107,7 @@ def _swapped_back(name: str, dialect: Dialect) -> str:
 
 
 def header_hint(names: Sequence[str]) -> str:
-    """What is probably wrong with a file in whose first line a column was not found, or nothing."""
+    """What is probably wrong with a file whose first line lacks a column; empty if nothing is known."""
     first = names[0] if names else ""
     if first.startswith(("\\xff\\xfe", "\\xfe\\xff")):
         return "; it looks like UTF-16: save it as UTF-8"
@@ -147,7 +147,7 @@ def csv_batches(
 
 
 def _as_written(cells: pa.Array, dialect: Dialect) -> pa.Array:
-    """Cells as their file has them, after commas were exchanged; decimal commas become points."""
+    """Cells as in their file, with swapped commas swapped back; decimal commas become points."""
     if dialect.swap is not None:
         valid, offsets, data = cells.buffers()
         mended = None if data is None else pa.py_buffer(data.to_pybytes().translate(dialect.swap))
@@ -219,12 +219,12 @@ class _Source:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of any file, many at a time; in the place of one longer than a block stands `?`."""
+    """The lines of any file, many at a time; `?` replaces a line longer than a block."""
     return _whole_lines(file, newlines_in_cells=True)
 
 
 class _Swapped:
-    """A file that is read with commas between its cells, whatever stands there."""
+    """A file read with commas between its cells, whatever its delimiter is."""
 
     def __init__(self, file: BinaryIO, swap: bytes):
         self._file, self._swap = file, swap
@@ -270,7 +270,7 @@ def _whole_lines(file: BinaryIO, newlines_in_cells: bool) -> Iterator[bytes]:
     may hold newlines, a line may begin within quotes, and is not cut.
     """
     cut = bytes if newlines_in_cells else _cut_cells
-    begun = b""  # a line whose end was not read yet, or the part of it that shows it is too long
+    begun = b""  # a line whose end was not read yet, or enough of it to show that it is too long
     for block in _blocks(file):
         first = _line_end.search(block)
         if first is None:
@@ -300,16 +300,16 @@ def _lose_long(line: bytes) -> bytes:
 
 
 def _cut_cells(line: bytes) -> bytes:
-    """The beginning of a line with its cells cut to a byte more than is looked at.
+    """The beginning of a line, each cell cut to one byte more than the encoding reads.
 
-    What is cut goes on as the same cell of the same kind, so more of the line can be added.
+    A cut cell stays open and of the same kind, so that more of the line can follow.
     """
     kept = np.frombuffer(bytearray(line), dtype=np.uint8)
     return kept[: _cut(kept, CELL_BYTES + 1)].tobytes()
 
 
 def _lose_open_lines(lines: bytes) -> bytes | bytearray:
-    """`lines`, with each line overwritten in which a quote stays open. Every line has an end."""
+    """`lines`, with every line overwritten that leaves a quote open. Every line has an end."""
     if b'"' not in lines:
         return lines
     kept = bytearray(lines)

@@ -32,13 +32,13 @@ _ROOM = 0.9  # of the memory that is free; the rest is for scores and sums
 
 @dataclass(frozen=True)
 class Launch:
-    """How many threads walk the records: blocks of the whole GPU, and threads of a block."""
+    """How many threads walk the records: blocks on the whole GPU, and threads in a block."""
 
     blocks: int
     threads: int = 512
 
     def tile(self, records: int, most: int) -> np.uint32:
-        """How many of them a block adds up at a time: as many as keep all blocks busy."""
+        """How many records a block adds up at a time, so that all blocks stay busy."""
         share = -(-records // self.blocks)
         return np.uint32(min(most, -(-share // self.threads) * self.threads))
 
@@ -51,7 +51,7 @@ class CudaEngine(Engine):
     """A table whose codes are kept on a GPU; sums equal those of every other engine.
 
     The table is read once, at the first question. What does not fit into the GPU's memory is read
-    again in each pass. What private scores ask is counted by the table's own engine.
+    again in each pass. The table's own engine counts what private scores ask.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class CudaEngine(Engine):
         return self._table.peek()
 
     def _chunks(self) -> Iterator[Chunk]:
-        """What is kept, and then what has to be read again."""
+        """The chunks kept on the GPU, then those that every pass reads again."""
         if self._kept is None:
             yield from self._read()
             return
@@ -118,7 +118,7 @@ class CudaEngine(Engine):
     def _filled(self, tasks: Iterator[Callable[[], Batch]], left: float) -> Iterator[Chunk]:
         """Chunks full of records, each as large as all before it while they fit into `left` bytes.
 
-        After the last that fits, one chunk is filled again and again.
+        After the last chunk that fits, one chunk is refilled for the rest.
         """
         total, chunk = 0, None
         for batch in ahead(self.threads, tasks):
@@ -157,7 +157,7 @@ class Chunk:
     def new(cls, domain: Domain, rows: int, *, is_kept: bool) -> Chunk:
         rows += -rows % 4  # words of four records are read at once
         codes = cuda.device_array((len(domain.attributes), rows), domain.code_type)
-        codes[:] = 0  # also those of records beyond the last, which are read and count nothing
+        codes[:] = 0  # also for records beyond the last, which are read and count nothing
         return cls(codes, cuda.device_array(rows, domain.label_type), is_kept)
 
     @functools.cached_property
@@ -167,7 +167,7 @@ class Chunk:
 
     @staticmethod
     def row_bytes(domain: Domain) -> int:
-        """With its scores, twice: those of a step, and of the step before."""
+        """Including its scores, twice: for this step and for the step before."""
         is_target = isinstance(domain.label, Numeric)
         n_scores = 1 if is_target or domain.n_labels == 2 else domain.n_labels
         codes = len(domain.attributes) * domain.code_type.itemsize
@@ -230,7 +230,7 @@ class Chunk:
         )  # fmt: skip
 
     def derive(self, push: Push, launch: Launch) -> None:
-        """Keep this column, in the place of the one that it adds to; the next pass over it does so."""
+        """Keep this column instead of the one that it adds to; the next pass makes it."""
         self._settle(launch)
         column = push.column
         if column.before in self.derived:
@@ -306,7 +306,7 @@ class Push:
 class Question:
     """A kernel as the GPU answers it: a step, what it reads, and how its cells become sums.
 
-    With `pairs`, cells are of two attributes each (`frith.engines.gpu_loops.sum_pairs`).
+    With `pairs`, each cell belongs to two attributes (`frith.engines.gpu_loops.sum_pairs`).
     """
 
     step: loops.Step
@@ -436,7 +436,7 @@ def _size(kernel: Kernel) -> int:
 def _pairs(domain: Domain) -> NDArray[np.int64] | None:
     """Attributes two by two, the second's codes and the first cell; None if they do not fit.
 
-    One that is left over is paired with itself.
+    An attribute left over is paired with itself.
     """
     if domain.code_type != np.uint8 or domain.label_type != np.uint8:
         return None
@@ -483,7 +483,7 @@ def _free_bytes() -> float:
 
 
 def check_device() -> None:
-    """Raise unless there is a GPU that can be used."""
+    """Raise unless CUDA can use a GPU here."""
     if not cuda.is_available():
         raise SourceError(
             "there is no GPU that CUDA can use here; leave out device='cuda', or install frith[cuda] "

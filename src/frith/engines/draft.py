@@ -29,12 +29,12 @@ from frith.errors import DataError, PrivacyLeakWarning, SourceError
 def draft_domain(
     table: Any, label: str, person: str | None = None, leave_out: Iterable[str] = ()
 ) -> Draft:
-    """A first domain of a table, with what its curator must decide: `domain`, `left_out` and `hints`.
+    """A first domain for a table, with what its curator must decide: `domain`, `left_out` and `hints`.
 
-    Text and booleans become categorical, numbers and dates have rounded bounds. Columns are left out,
-    with the reason, that look like identifiers or cannot be described. How CSV files are written is
-    found, and declared. The draft holds facts about the records, and is private until it was reviewed:
-    `print` it, or `save` it, review the file and load that. A notebook shows it as a table.
+    Text and booleans become categorical; numbers and dates get rounded bounds. Columns that look like
+    identifiers or that a domain cannot describe are left out, with the reason. The draft finds and
+    declares how CSV files are written. It holds facts about the records and is private until you have
+    reviewed it: `print` it, or `save` it, review the file and load that. A notebook shows it as a table.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def learn_domain(
 
 
 def read_table(path: str | Path) -> tuple[pa.Table, Csv | None]:
-    """A whole table with the types that its files declare or its cells suggest, and how CSV is written."""
+    """A whole table, typed as its files declare or its cells suggest, and how its CSV is written."""
     files, kind = list_files(path)
     try:
         if kind == "csv":
             found = [_find_dialect(file) for file in files]
             if len(set(found)) > 1:
-                raise DataError(f"{path}: the files are written in several ways; make them alike")
+                raise DataError(f"{path}: the files are not written alike; rewrite them alike")
             parts = [_read_csv(f, Dialect.of(f, found[0])) for f in files]
             return pa.concat_tables(parts, promote_options="permissive"), found[0]
         if kind == "jsonl":
@@ -96,7 +96,7 @@ def read_table(path: str | Path) -> tuple[pa.Table, Csv | None]:
 
 
 def _find_dialect(file: str) -> Csv | None:
-    """What stands between cells, the encoding and the decimal sign; None where all are usual."""
+    """The delimiter, the encoding and the decimal sign; None if all three are the usual ones."""
     encoding, first = _find_encoding(file)
     usual = Csv("\t" if bare_name(file).endswith(".tsv") else ",")
     delimiter = usual.delimiter if usual != Csv() else max(DELIMITERS, key=first.count)
@@ -111,7 +111,7 @@ def _find_dialect(file: str) -> Csv | None:
 
 
 def _find_encoding(file: str) -> tuple[str, str]:
-    """The file's encoding, and its first line without what is in quotes."""
+    """The file's encoding, and its first line without its quoted parts."""
     decoder, first = codecs.getincrementaldecoder("utf-8")(), b""
     with open_bytes(file) as opened:
         try:
@@ -135,7 +135,7 @@ def _has_decimal_commas(texts: pa.ChunkedArray) -> bool:
 
 
 def _read_csv(file: str, dialect: Dialect) -> pa.Table:
-    """A CSV file with guessed types; what a domain cannot describe stays the text that training sees.
+    """A CSV file with guessed types; a column that a domain cannot describe stays text, as in training.
 
     Rows with a wrong number of cells are skipped, as in training.
     """

@@ -9,25 +9,21 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from frith.domain import Domain
 from frith.engines import positions
 from frith.engines.sql import (
     AGAIN,
-    USUAL,
     DatabaseEngine,
     Found,
-    Timeouts,
     bare,
     quoted,
     row_by_row,
 )
-from frith.engines.stream import BATCH_ROWS
 from frith.engines.urls import Selection, duckdb_table
 from frith.errors import SourceError
 
@@ -52,16 +48,7 @@ class DuckDBEngine(DatabaseEngine):
 
     dialect = positions.DuckDB()
 
-    def __init__(
-        self,
-        url: str,
-        domain: Domain,
-        threads: int | None = None,
-        rows: int = BATCH_ROWS,
-        types: Mapping[str, str] | None = None,
-        timeouts: Timeouts = USUAL,
-    ):
-        super().__init__(domain, threads, rows, types, timeouts)
+    def connect(self, url: str) -> None:
         source = duckdb_table(url)
         file = _existing(source.files)
         self._named = f"{source.selection} of {file}" if file else str(source.selection)
@@ -193,7 +180,7 @@ def _connect() -> Any:
 
 
 def _existing(files: tuple[Path, ...]) -> Path | None:
-    found = {f.absolute() for f in files if os.path.isfile(f)}  # also of a name no file could have
+    found = {f.absolute() for f in files if os.path.isfile(f)}  # false for impossible names
     if files and not found:
         places = " or ".join(map(str, files))  # of a PostgreSQL URL that says duckdb, not shown
         raise SourceError(f"there is no DuckDB file at {'that path' if '@' in places else places}")
@@ -206,7 +193,7 @@ def _existing(files: tuple[Path, ...]) -> Path | None:
 
 
 def reads_files(query: str) -> bool:
-    """Whether a query names files, which an engine would pin and open for it."""
+    """Whether a query names files, which an engine would have to pin and open."""
     with contextlib.closing(_connect()) as connection:
         try:
             return bool(_parquet_files(connection, query))
@@ -244,7 +231,7 @@ def _form(kind: Any) -> str | None:
 
 
 def _compared(kind: Any) -> tuple[str, str] | None:
-    """Texts; a JSON column is one too, but compares as JSON."""
+    """Text types; a JSON column is text too, but compares as JSON."""
     return ("text", "{}") if str(kind) == "VARCHAR" else None
 
 

@@ -34,7 +34,7 @@ FORMATS = {
 BY_LINES = ("csv", "jsonl")
 """The formats whose records are lines of text, and which may be compressed."""
 BROKEN = (pa.ArrowException, OSError, EOFError, zlib.error)
-"""What reading a file may raise that is damaged, cut off or gone."""
+"""What reading a damaged, truncated or missing file may raise."""
 
 
 class FileEngine(StreamEngine):
@@ -44,8 +44,8 @@ class FileEngine(StreamEngine):
     finds anything changed fails. CSV cells are read as text; no type is guessed, and an empty
     cell is missing. Each line of a CSV file is a record, read by itself; a line with a wrong number
     of cells or an unclosed quote is not counted. With `newlines_in_cells` a quoted cell may span
-    several lines, and the guarantee assumes that all quotes are balanced. The domain says what stands
-    between the cells, and the encoding; a `.tsv` file has tabs. A `.gz` file is decompressed.
+    several lines, and the guarantee assumes that all quotes are balanced. The domain declares the
+    delimiter and the encoding; a `.tsv` file has tabs. A `.gz` file is decompressed.
 
     With `types`, those that an earlier opening found, a column of another type fails the first pass
     and not the opening: whatever wrote the file may have taken its types from the records.
@@ -136,7 +136,7 @@ def list_files(path: str | Path) -> tuple[list[str], str]:
         exists = Path(path).exists()
         named = [Path(path)] if exists else map(Path, glob.glob(str(path), recursive=True))
         found = sorted({str(f.absolute()) for place in named for f in _files_at(place)})
-    except (OSError, ValueError):  # not even a name that a file could have
+    except (OSError, ValueError):  # a name that no file can have
         found = []
     if not found:
         raise SourceError(f"there is no Parquet, CSV, JSON lines or Feather file at {path}")
@@ -150,7 +150,7 @@ def _files_at(place: Path) -> list[Path]:
 
 
 def _format(file: str) -> str | None:
-    """The format that a file's name says; only lines of text may be compressed."""
+    """The format by a file's name; only text formats may be compressed."""
     kind = FORMATS.get(Path(csv.bare_name(file)).suffix)
     return kind if kind in BY_LINES or not file.lower().endswith(".gz") else None
 
@@ -167,10 +167,10 @@ def _format_of(files: Sequence[str]) -> str:
 
 
 def _types(file: str, kind: str, domain: Domain, dialect: Dialect) -> dict[str, pa.DataType]:
-    """The types of the declared columns, by the file's footer or header line.
+    """The types of the declared columns, from the file's footer or header line.
 
     Each file keeps its own types: one may hold text where another holds numbers. JSON lines have no
-    header, so nothing is looked at.
+    header, so nothing of them is read.
     """
     if kind == "jsonl":
         return {name: pa.binary() for name in required_columns(domain)}
@@ -182,7 +182,7 @@ def _types(file: str, kind: str, domain: Domain, dialect: Dialect) -> dict[str, 
         ) from None
     found = {}
     for name in required_columns(domain):
-        places = schema.get_all_field_indices(name)  # by bytes: other names may be no text
+        places = schema.get_all_field_indices(name)  # by bytes: other names may not be text
         if not places:
             spelled = _spelled_otherwise(name, schema)
             hint = spelled or (csv.header_hint(schema.names) if kind == "csv" else "")
@@ -207,7 +207,7 @@ def _check_readable(files: Sequence[Mapping[str, pa.DataType]]) -> None:
 
 
 def _spelled(kinds: Sequence[pa.DataType]) -> str:
-    """The types of one column in all files. How a file numbers a column's values is not among them."""
+    """The types of one column in all files, apart from how each file numbers the column's values."""
     plain = (k.value_type if pa.types.is_dictionary(k) else k for k in kinds)
     return " or ".join(sorted({str(kind) for kind in plain}))
 
@@ -223,7 +223,7 @@ def _schema(file: str, kind: str, dialect: Dialect) -> pa.Schema:
 
 
 def _assumption(newlines_in_cells: bool) -> str:
-    """What the guarantee assumes a record to be in a CSV file."""
+    """What the guarantee assumes about records in a CSV file."""
     if newlines_in_cells:
         limit = f"{csv.BLOCK // 2**20} MB"
         return f"the CSV file's quotes are balanced and its rows under {limit}"

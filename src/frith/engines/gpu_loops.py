@@ -23,7 +23,7 @@ from frith.kernels.residuals import clipped_residual
 from frith.kernels.strengths import _TENTHS
 
 RECORDS = 2**16
-"""The most records that are added up in 32 bits."""
+"""The most records that 32 bits can add up."""
 _CUT, _ALL, _SET = 0, 1, 2
 _MAX_ATTRIBUTES, _MAX_SETS = 2**14, 2**16  # that fit into a node's word
 
@@ -34,7 +34,7 @@ Step = Callable[..., None]
 
 
 def pack(trees: Trees) -> NDArray[np.int64]:
-    """A word for every node: attribute, kind of split, cut or set, first child; of a leaf, its number."""
+    """A word for every node: attribute, kind of split, cut or set, first child; for a leaf, its number."""
     if max(trees.asked, default=0) >= _MAX_ATTRIBUTES or len(trees.sets) > _MAX_SETS:
         raise SourceError(
             f"a GPU walks trees of at most {_MAX_ATTRIBUTES:,} attributes and {_MAX_SETS:,} sets of "
@@ -55,7 +55,7 @@ def pack_pairs(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @cuda.jit(device=True)
 def walk(codes, i, node, words, sets):  # type: ignore[no-untyped-def]
-    """As `frith.forest.trees.find_leaf`, a word a node."""
+    """Like `frith.forest.trees.find_leaf`, with one word for each node."""
     word = words[node]
     while word >= 0:
         low = uint32(word)
@@ -105,7 +105,7 @@ def count_splits(i, codes, labels, words, args, out, base):  # type: ignore[no-u
 
 @cuda.jit(device=True)
 def probability(score, table):  # type: ignore[no-untyped-def]
-    """What `frith.kernels.gradients.probability_of` says."""
+    """The same as `frith.kernels.gradients.probability_of`."""
     size = min(abs(score), int32(_REACH))
     steps = (size + int32(1 << (_STEP_SHIFT - 1))) >> int32(_STEP_SHIFT)
     return table[uint32(int32(_REACH >> _STEP_SHIFT) + (steps if score >= 0 else -steps))]
@@ -280,9 +280,9 @@ def _flush(sums, cells, copies, out):  # type: ignore[no-untyped-def]
 
 @functools.cache
 def pass_in_shared(step: Step, with_words: bool) -> Any:
-    """Sums of a block in its shared memory, a copy for some of its warps, then in the GPU's own.
+    """Adds up a block's sums in shared memory, one copy for some of its warps, then in the GPU's own.
 
-    `tile` records are added up at a time. With `with_words` the trees are in shared memory too.
+    A block adds up `tile` records at a time. With `with_words` the trees are in shared memory too.
     """
 
     @cuda.jit
@@ -327,10 +327,10 @@ def pass_in_memory(step: Step) -> Any:
 def sum_pairs(with_push: bool) -> Any:
     """Gradients by the codes of two attributes at a time, four records a thread, codes of 8 bits.
 
-    Half as many sums to add to, and a quarter as many loads: the pass that a boosted forest is made
-    of. `fours` and `labels` are words of four records each, `pairs` words of two attributes each. What
-    a record beyond the last holds counts 0. With `with_push`, scores are first raised by what
-    `by_code` has for the record's value of one attribute.
+    Half as many additions and a quarter of the loads: a boosted forest spends its time in this
+    pass. `fours` and `labels` are words of four records each, `pairs` words of two attributes each. A
+    record beyond the last counts 0. With `with_push`, each record's score first grows by the entry of
+    `by_code` for its value of one attribute.
     """
 
     @cuda.jit(device=True)

@@ -1,7 +1,7 @@
-"""JSON lines: each line is an object and a record, read by itself; a line that is no object is lost.
+"""JSON lines: each line is an object and a record, read by itself; any other line is lost.
 
-A file has no header, so its columns are those that the domain names. An object without one has no value
-there. Cells are text, as in CSV files: numbers by their digits, and all objects and lists as one text.
+A file has no header, so its columns are those that the domain names. If an object lacks one, its value
+is missing. Cells are text, as in CSV files: numbers by their digits, and all objects and lists as one text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NESTED = b"{...}"
 def json_batches(
     file: str, names: Sequence[str], bad_row: Callable[[Any], str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The named cells of each object as bytes, null where there is none."""
+    """The named cells of each object as bytes, null where missing."""
     cells: list[list[bytes | None]] = [[] for _ in names]
     for line in _lines(file):
         record = _record(line, parse_int=str, parse_float=str, parse_constant=str)

@@ -62,7 +62,7 @@ class MemoryEngine(LocalEngine):
             yield functools.partial(self._part, whole, derived, start)
 
     def derive(self, column: ColumnKernel) -> None:
-        """Keep a column. One that adds to a kept column is made by the next pass, in its place."""
+        """Keep a column. If it adds to a kept column, the next pass makes it and replaces that one."""
         with self._lock:
             self._settle()
             if column in self._derived:
@@ -81,10 +81,10 @@ class MemoryEngine(LocalEngine):
             return self._pass(kernel)
 
     def _pass(self, kernel: Kernel) -> NDArray[np.int64]:
-        """Every thread takes part after part: brings its kept column up to date, and counts it."""
+        """Each thread takes one part after another, brings its kept column up to date, and counts it."""
         whole, derived, column = self._encoded, self._derived, self._pending
         if column is not None:
-            self._derived = {}  # should a part fail, nothing half-done is kept
+            self._derived = {}  # if a part fails, nothing half-done is kept
         threads = min(self.threads, max(1, -(-len(whole) // self._rows)))
         rows = max(self._rows, -(-len(whole) // (2 * threads)))
         starts = iter(range(0, len(whole), rows))
@@ -105,13 +105,13 @@ class MemoryEngine(LocalEngine):
         return sums
 
     def _settle(self) -> None:
-        """Make the column that a pass has not made."""
+        """Make a column that no pass has made yet."""
         column, self._pending = self._pending, None
         if column is not None:
             self._keep(column)
 
     def _keep(self, column: ColumnKernel) -> None:
-        """In the place of an earlier one, which is not asked for again."""
+        """Overwrites an earlier column that nobody will ask for again."""
         helpers = {c: v for c, v in self._derived.items() if isinstance(c, PairedBins)}
         self._derived = helpers | {column: self._compute(column)}
         self._is_lent = False
@@ -148,7 +148,7 @@ class MemoryEngine(LocalEngine):
         return Batch(whole.codes[rows], whole.labels[rows], columns)
 
     def peek(self) -> Raw | None:
-        """Nothing once the raw table was let go, so ask before the first question."""
+        """None after the raw table was dropped, so call this before the first question."""
         raw = self._raw
         return None if raw is None else lambda: self._raw_parts(*raw)
 
@@ -178,7 +178,7 @@ def required_columns(domain: Domain) -> tuple[str, ...]:
 
 
 def with_labels(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> tuple[Columns, int]:
-    """The columns of a table with its labels, its own or those given, and its number of rows."""
+    """The columns of a table, its labels (its own or `y`), and its number of rows."""
     is_array = isinstance(table, np.ndarray)
     if is_array and domain.person is not None:
         raise DataError("an array has no person column; pass a DataFrame or an Arrow table")

@@ -1,13 +1,13 @@
-"""Codes that a database makes where the records are: several to a whole number, read here.
+"""Codes that the database computes itself, several packed into one whole number, unpacked here.
 
-For each cell the database says a *position*: which of a column's keys the cell is, or how many edges
+For each cell the database computes a *position*: which of a column's keys the cell is, or how many edges
 of a grid are at most the number. A table that the Python encoding filled, key by key, turns positions
 into codes. So a database's codes are the Python ones if two things hold, whatever a cell holds:
 
 - every value that is no key gets one and the same code from the Python encoding (`_keys`);
 - the position is exact, and an expression of it never fails (`frith.engines.positions`).
 
-A column of which one of these cannot be shown travels as it is, and is encoded here.
+A column for which one of these cannot be shown is sent as it is and encoded here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Order
 from frith.domain.encoding import Batch, encode_column, encode_label
 from frith.engines.positions import Dialect
 
-WORD_BITS = 62  # of a signed number of 64: no sum of positions can overflow
+WORD_BITS = 62  # of a signed 64-bit number: no sum of positions can overflow
 MOST_KEYS = 256
 _LONGEST = 256  # bytes of a key
 _WHOLE = re.compile("-?[0-9]{1,19}")
@@ -35,7 +35,7 @@ _EXACT = 2**53  # beyond it, whole numbers are read as the nearest float
 
 
 class Source(NamedTuple):
-    """A column of a database: what its cells are, how one is compared, and how one travels as it is."""
+    """A column of a database: what its cells are, how to compare one, and how to send one as it is."""
 
     kind: str | None  # text, integer, float; None for all else
     cell: str
@@ -54,7 +54,7 @@ class _Place(NamedTuple):
 class Packing:
     """What to select for some attributes and the label, and how to read it.
 
-    `selected` are SQL expressions: words of packed positions first, then the columns that travel as
+    `selected` are SQL expressions: words of packed positions first, then the columns that are sent as
     they are.
     """
 
@@ -128,7 +128,7 @@ class Packing:
 def _arrays(places: Sequence[tuple[int, _Place]]) -> tuple[NDArray[Any], ...]:
     """For each position of a word: its column of codes, its shift, its mask and where its codes begin.
 
-    Codes are filled up to the next power of two, so that no bits point beyond them.
+    The codes are padded to the next power of two, so that no bits point beyond them.
     """
     filled = [
         np.append(p.codes, np.full((1 << p.bits) - len(p.codes), p.codes[-1])) for _, p in places
@@ -157,7 +157,7 @@ def _whole(column: pa.ChunkedArray) -> NDArray[np.int64]:
 def _position(
     attribute: Attribute, source: Source, dialect: Dialect, *, is_label: bool
 ) -> tuple[str, NDArray[np.int32]] | None:
-    """An expression for a column's position, and the code of each; None if it travels as it is."""
+    """An expression for a column's position, and the code of each; None if it is sent as it is."""
     if isinstance(attribute, Categorical | Ordered):
         listed = attribute.listed if isinstance(attribute, Ordered) else attribute
         keys = _keys(listed, source.kind)
@@ -219,7 +219,7 @@ def _encoded(cells: pa.Array, attribute: Attribute, is_label: bool) -> NDArray[n
 
 
 def _grid_codes(attribute: Numeric, is_label: bool) -> NDArray[np.int32]:
-    """Position i is cell i of the grid; the one after the last is for what is no number."""
+    """Position i is cell i of the grid; the position after the last is for cells without a number."""
     missing = -1 if is_label else attribute.missing_code
     return np.append(np.arange(attribute.cells), missing).astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""A part of a table, by a keyed hash of each record: what is held out is not trained on."""
+"""A part of a table, by a keyed hash of each record, so that held-out records are not trained on."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from frith.kernels.base import ColumnKernel
 
 
 class Part(LocalEngine):
-    """The records whose hash is under a share of all hashes, or, with `rest`, the other ones.
+    """The records whose hash is under a share of all hashes, or, with `rest`, all others.
 
     Which part a record is in follows from that record alone, so the two parts of a table compose in
-    parallel: a record is in one of them, whatever the others are. That is so for persons too if one
-    record of each is counted, and only then. With `declared`, the number of records that the domain
-    declares is that share of the table's.
+    parallel: a record is in one of them, whatever the others are. For persons this
+    holds only if one record of each is counted. With `declared`, the part's domain declares that share
+    of the table's number of records.
     """
 
     def __init__(
@@ -30,13 +30,13 @@ class Part(LocalEngine):
     ):
         if not isinstance(table, LocalEngine):
             raise DataError(
-                "records can be held out of tables that are read here, and of no others"
+                "records can be held out only of a table that this process reads, not of a Spark table"
             )
         person = table.domain.person
         if person is not None and person.records > 1:
             raise DataError(
                 f"records can be held out where a person has one, and {person.column!r} may have "
-                f"{person.records}: both parts would hold records of a person"
+                f"{person.records}: both parts could hold records of one person"
             )
         domain = table.domain
         if declared is not None and domain.records is not None:

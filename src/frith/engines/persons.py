@@ -48,7 +48,7 @@ def kept_records(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> N
 
 
 def record_hashes(batch: Batch, digests: NDArray[np.uint64], domain: Domain) -> NDArray[np.uint64]:
-    """A keyed hash of each record: of its codes, its label and what `digests` say of it."""
+    """A keyed hash of each record's codes, label and digest."""
     hashes = np.empty(len(batch), dtype=np.uint64)
     seed = np.frombuffer(_key(domain)[:8], dtype="<u8")[0]
     _hash_records(seed, digests, batch.codes, batch.labels, hashes)

@@ -1,4 +1,4 @@
-"""How each database says which of some keys a cell is, or where a number is on a grid.
+"""How each database computes which of some keys a cell is, or where a number is on a grid.
 
 An expression is total: for any cell of its column it gives a whole number, and never fails. Texts are
 compared by their bytes, whatever collation a column has.
@@ -12,19 +12,19 @@ from collections.abc import Callable, Sequence
 from frith.domain.attributes import Numeric
 
 Key = str | int
-_MOST_CELLS = 4_096  # of a grid whose edges are written into a query
-_LINEAR = 8  # more keys are searched by halves
+_MOST_CELLS = 4_096  # cells of a grid whose edges are written into a query
+_LINEAR = 8  # more keys are searched by bisection
 
 
 class Dialect(ABC):
-    """What differs between databases. None: let the column travel as it is."""
+    """What differs between databases. A method returns None to have the column sent as it is."""
 
     @abstractmethod
     def among(self, cell: str, keys: Sequence[Key]) -> str | None:
-        """The place of a cell among distinct keys, from 1; 0 if it is no key, one more if null."""
+        """The place of a cell among distinct keys, from 1; 0 if it is not a key, the next number if null."""
 
     def on_grid(self, cell: str, attribute: Numeric) -> str | None:
-        """How many inner edges of a grid are at most a number; the number of cells if it is none."""
+        """How many inner edges of a grid are at most a number; the number of cells if there is none."""
         return None
 
     @abstractmethod
@@ -100,7 +100,7 @@ def _comparable(key: Key) -> tuple[bytes, int]:
 
 
 def _search(cell: str, keys: list[tuple[Key, int]], literal: Callable[[Key], str]) -> str:
-    """The place of the key that equals a cell, else 0: by halves, then one by one."""
+    """The place of the key that equals a cell, else 0: by bisection, then one by one."""
     if not keys:
         return "0"
     if len(keys) <= _LINEAR:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from frith.domain import Domain
 from frith.domain.columns import is_readable
 from frith.domain.encoding import CELL_BYTES
 from frith.engines import positions
-from frith.engines.sql import USUAL, DatabaseEngine, Found, Timeouts, bare, quoted, row_by_row
-from frith.engines.stream import BATCH_ROWS
+from frith.engines.sql import DatabaseEngine, Found, bare, quoted, row_by_row
 from frith.engines.urls import PostgresTable, Selection, postgres_table
 from frith.errors import SourceError
 
@@ -33,7 +30,7 @@ _REASONS = {
     "timeout expired": "the server does not answer in time",
     "percent-encoded": "the URL is not percent-encoded correctly",
 }
-"""What libpq says, and what we show instead: its own words may quote part of the URL."""
+"""libpq's messages, and what we show instead: its own may quote part of the URL."""
 
 
 class PostgresEngine(DatabaseEngine):
@@ -50,25 +47,16 @@ class PostgresEngine(DatabaseEngine):
 
     dialect = positions.Postgres()
 
-    def __init__(
-        self,
-        url: str,
-        domain: Domain,
-        threads: int | None = None,
-        rows: int = BATCH_ROWS,
-        types: Mapping[str, str] | None = None,
-        timeouts: Timeouts = USUAL,
-    ):
-        super().__init__(domain, threads, rows, types, timeouts)
+    def connect(self, url: str) -> None:
         source = postgres_table(url)
         self._named = f"{source.selection} of {source.database}"
-        self._connection = _connect(source, timeouts.connect)
+        self._connection = _connect(source, self._timeouts.connect)
         weakref.finalize(self, self._connection.close)
         with self.quietly(f"PostgreSQL cannot open {self._named}"):
-            self._wait_for(timeouts.connect)
+            self._wait_for(self._timeouts.connect)
             self._begin()
             self._open(source.selection)
-            self._wait_for(timeouts.statement)
+            self._wait_for(self._timeouts.statement)
 
     def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
         cursor = until.enter_context(self._connection.cursor())
@@ -143,7 +131,7 @@ class PostgresEngine(DatabaseEngine):
 def _connect(source: PostgresTable, seconds: float) -> Any:
     """A connection in autocommit mode: it begins no transaction by itself.
 
-    Of an option that is said twice, the last counts.
+    If an option is given twice, the last one counts.
     """
     try:
         from adbc_driver_postgresql import dbapi
@@ -171,7 +159,7 @@ def _kind(column: pa.Field) -> str:
 def _form(column: pa.Field) -> str | None:
     """How to select a column; a char(n) loses its padding as it becomes text.
 
-    Of a text that is too long, as much is sent as shows that it is.
+    Of a text that is too long, just enough is sent to show that it is.
     """
     kind = _kind(column)
     if kind == "numeric":

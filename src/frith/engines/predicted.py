@@ -1,4 +1,4 @@
-"""A table as a predictor sees it: for each record the bin of its prediction, and little else."""
+"""A table as a predictor sees it: the bin of each record's prediction, and little else."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _UNKNOWN = 0.5
 class Predicted(LocalEngine):
     """Records as the bins of their predictions, some of their attributes, and their labels.
 
-    The predictor is called after the first charge. Where it raises on some rows it is asked row by row,
-    and a row that it has no number for gets 1/2: no value of a record raises.
+    The predictor is called after the first charge. If it raises on some rows it is asked row by row,
+    and a row without a number gets 1/2: no value of a record raises.
     """
 
     def __init__(

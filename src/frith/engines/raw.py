@@ -21,14 +21,14 @@ from frith.engines.check import raw_of
 from frith.engines.persons import bound_records, encode_with_persons, kept_raw_records
 
 EVERY = "every record"
-"""The one value of the label that all records have here."""
+"""The label that every record has here."""
 
 
 class RawTable(LocalEngine):
-    """The table behind another engine, for a draft that is paid for.
+    """The table behind another engine, for a paid draft.
 
-    `domain` names the columns that are asked about, among them the label, and gives every record the
-    same label. A column in `grids` is not read as a number but as its place on that grid of numbers:
+    `domain` names the columns of the draft, the label among them, and gives every record the same
+    label. A column in `grids` is not read as a number but as its place on that grid of numbers:
     2 i + 1 for the number grid[i] itself and 2 i for what lies before it. No value of a record raises.
     """
 
@@ -48,11 +48,11 @@ class RawTable(LocalEngine):
     def tally(self, name: str) -> Counter[str]:
         """How many records have each value of a column, by its spelling.
 
-        Missing ones are left out, and whatever reads as a number that is not finite, number or text: one
-        text in a column makes texts of all its numbers, and must not make values of them.
+        Missing values are left out, and so is whatever reads as an infinite number or NaN, as a number or
+        as text: one text in a column turns its numbers into texts and must not turn them into values.
 
-        Of a person, the records with the smallest keyed hashes of all their cells are counted: what is
-        kept of one person depends on that person's raw records alone.
+        For each person, the records with the smallest keyed hashes of all their cells are counted: which
+        records are kept depends on that person's raw records alone.
         """
         counts: Counter[str] = Counter()
         kept, seen = self._kept, 0

@@ -124,7 +124,7 @@ class SparkEngine(Engine):
             raise SourceError("a file behind the Spark table cannot be found")
         self._bounded: DataFrame | None = None
         self._lock = threading.Lock()
-        # A DataFrame is a query; whether it looks at its records one by one is not to be seen.
+        # A DataFrame is a query; nothing shows whether it treats records one by one.
         same_rows = "the Spark table gives the same rows whenever it is read"
         self.assumptions = (same_rows, *row_by_row("Spark table"))
         _check_workers(self._session)
@@ -368,7 +368,7 @@ def _bytes(cells: pa.Array) -> NDArray[np.uint8]:
     return np.frombuffer(values, dtype=np.uint8)[ends[0] : ends[-1]]
 
 
-# -- at the door -------------------------------------------------------------------------------
+# -- when opening -------------------------------------------------------------------------------
 
 
 def _check_columns(frame: DataFrame, domain: Domain, check_types: bool) -> dict[str, int]:

@@ -25,7 +25,7 @@ from frith.errors import DataError, FrithError, SourceError
 from frith.kernels import Kernel
 
 AGAIN = "a new reading is a new fit and a new charge"
-_CELL_BYTES = 16  # roughly, of a raw cell
+_CELL_BYTES = 16  # roughly, for a raw cell
 _SHOWN = ("42", "55", "57")  # classes about names, rights and types; locks; cancelled statements
 
 
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds that a database is waited for; 0 waits for ever.
+    """How many seconds to wait for a database; 0 waits forever.
 
     `connect` is for connecting and for each look at names and types, `statement` for one pass.
     """
@@ -58,7 +58,7 @@ USUAL = Timeouts()
 class DatabaseEngine(StreamEngine):
     """A table, a view or a query of a database.
 
-    Everything is read in one transaction, from the look at the columns to the last pass. Columns
+    One transaction reads everything, from the columns' names to the last pass. Columns
     are selected by position: a database may not distinguish `Age` from `age`, but a domain does.
     One pass runs at a time. A driver's own error is never shown, since it may quote a cell or a
     password. An engine that failed stays failed: it does not connect again.
@@ -73,6 +73,7 @@ class DatabaseEngine(StreamEngine):
 
     def __init__(
         self,
+        url: str,
         domain: Domain,
         threads: int | None = None,
         rows: int = BATCH_ROWS,
@@ -87,6 +88,11 @@ class DatabaseEngine(StreamEngine):
         self._packings: dict[tuple[int, ...], Packing] = {}
         self._one_pass = threading.Lock()
         self._reading = contextlib.ExitStack()
+        self.connect(url)
+
+    @abstractmethod
+    def connect(self, url: str) -> None:
+        """Connect, begin the transaction, and look at the columns; called once."""
 
     @abstractmethod
     def read(self, sql: str, until: contextlib.ExitStack) -> pa.RecordBatchReader:
@@ -101,7 +107,7 @@ class DatabaseEngine(StreamEngine):
             return super().aggregate(kernel)
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
-        if self.domain.person is not None:  # of its raw cells a copy is made, once
+        if self.domain.person is not None:  # its raw cells are copied, once
             yield from super().tasks(attributes)
             return
         packing = self._packing(attributes)
@@ -184,7 +190,7 @@ ONE_RECORD = "depends on one protected record alone"
 
 
 def row_by_row(what: str) -> tuple[str, ...]:
-    """What must be true of a query or a view; only its curator can know it."""
+    """What must be true of a query or a view, and only its curator can know."""
     return (
         f"each row of the {what}'s result {ONE_RECORD}",
         f"no value of a record makes the {what} fail",

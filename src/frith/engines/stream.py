@@ -1,4 +1,4 @@
-"""What engines share that read a table batch by batch and keep only a copy bounded per person."""
+"""What engines share that read a table batch by batch and keep no more than a copy bounded per person."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from frith.engines.memory import required_columns
 from frith.engines.persons import bound_records, encode_with_persons
 
 BATCH_ROWS = 131_072
-BUCKET_BYTES = 2**26  # of raw records for each bucket of persons
+BUCKET_BYTES = 2**26  # bytes of raw records for each bucket of persons
 
 
 class StreamEngine(LocalEngine):
@@ -55,7 +55,7 @@ class StreamEngine(LocalEngine):
             yield functools.partial(_encode, batch, self.domain, attributes)
 
     def _bound_persons(self) -> BoundedCopy:
-        """Deal records into buckets by person, then bound each; one at a time is in memory."""
+        """Deal records into buckets by person, then bound each bucket; one at a time is in memory."""
         copy = BoundedCopy(self.domain, 1 + self.raw_bytes() // BUCKET_BYTES)
         for raw in self.scan(list(required_columns(self.domain))):
             copy.deal(*encode_with_persons(columns_of(raw)[0], self.domain))

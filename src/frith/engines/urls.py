@@ -106,7 +106,7 @@ def _split(url: str, scheme: str) -> tuple[str, str]:
     if scheme_of(url) != scheme:
         raise SourceError(f"expected a {scheme}:// URL")
     if "\0" in url or any("\ud800" <= c <= "\udfff" for c in url):
-        raise SourceError("a URL holds no NUL and no half characters")
+        raise SourceError("the URL holds a NUL or an invalid character; remove it")
     place, _, options = url.partition("://")[2].partition("?")
     return place, options
 
@@ -121,10 +121,10 @@ def _selection(options: str) -> tuple[Selection, list[str]]:
             others.append(option)
             continue
         if name in ours:
-            raise SourceError(f"the URL says {name}= twice; say it once")
+            raise SourceError(f"the URL has {name}= twice; give it once")
         ours[name] = _decoded(value)
         if not ours[name].strip() or "\0" in ours[name]:
-            raise SourceError(f"the URL says {name}= and nothing usable after it")
+            raise SourceError(f"the URL has nothing usable after {name}=")
     if ("table" in ours) == ("query" in ours):
         raise SourceError("a URL names either a table, ?table=name, or a query, ?query=SELECT ...")
     if "schema" in ours and "query" in ours:

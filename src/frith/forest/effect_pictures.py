@@ -286,7 +286,7 @@ def _moved(mark: Mark, x: float, y: float) -> Mark:
 
 
 def _few(count: int) -> list[int]:
-    """At most so many places as a heat map has, spread evenly."""
+    """At most as many places as a heat map has room for, spread evenly."""
     return sorted({round(i) for i in np.linspace(0, count - 1, min(count, _MOST_CELLS))})
 
 

@@ -77,12 +77,16 @@ class EffectSums:
 
     Attributes
     ----------
-    labels : whose scores are meant: of two labels the second one's log-odds, else every label's
-        logarithm of its probability, less the mean over labels
-    base : each score before any attribute is looked at
-    mains : the effect of each attribute that a split asks for, the strongest first
-    pairs : the effect of each two attributes that some tree asks together, the strongest first;
-        without those that only add up
+    labels : tuple of values
+        The labels whose scores these are. With two labels, the log-odds of the second; with more, the
+        logarithm of each label's probability, less the mean over labels.
+    base : ndarray
+        Each score before any attribute is asked for.
+    mains : tuple of Effect
+        The effect of each attribute that a split asks for, the strongest first.
+    pairs : tuple of PairEffect
+        The effect of each two attributes that some tree asks for together, the strongest first, without
+        pairs whose effects only add up.
     """
 
     def __init__(self, forest: VotingTrees):

@@ -91,7 +91,7 @@ def _of_tree(tree: ScoredTree, pieces: list[NDArray[np.int64]]) -> Floats:
     sides = [np.unique(r.toarray(), axis=1, return_inverse=True) for r in tree.reach]
     groups = [group.reshape(-1)[piece] for (_, group), piece in zip(sides, pieces, strict=True)]
     place = np.zeros_like(groups[0])
-    for group in groups:  # records that the tree treats alike are worked out once
+    for group in groups:  # records that the tree treats alike are computed once
         place = np.unique(place * (group.max(initial=0) + 1) + group, return_inverse=True)[1]
     alike = np.array(groups)[:, np.unique(place, return_index=True)[1]]
     out = np.empty((alike.shape[1], len(tree.asked), tree.scores.shape[1]))

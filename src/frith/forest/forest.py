@@ -65,17 +65,25 @@ class Forest(VotingTrees):
     ) -> RuleList:
         """Every rule (root to leaf) and sub-rule (root to node), read from the releases alone.
 
-        Of a forest of counts they state what was counted, with intervals; of a forest of scores, by
+        In a forest of counts, rules state what was counted, with intervals; in a forest of scores, by
         how much each tree moves the odds of a label. Rules that were counted beside a forest of
         scores are in `measured.rules()`.
 
         Parameters
         ----------
-        min_confidence, min_support : counts: the least share of its label, and number of records
-        label, attribute : only rules that predict this label, or test this attribute
-        leaves_only : without sub-rules
-        sort : "certainty" (the least confidence that the noise allows, for noise makes small rules
-            look sure; or the least effect), "confidence", "support", or "tree" for the forest's order
+        min_confidence : float or None, default=None
+            For counts, the least share of a rule's label.
+        min_support : float or None, default=None
+            For counts, the least number of records.
+        label : value or None, default=None
+            Return only rules that predict this label.
+        attribute : str or None, default=None
+            Return only rules that test this attribute.
+        leaves_only : bool, default=False
+            Whether to leave out sub-rules.
+        sort : {"certainty", "confidence", "support", "tree"}, default="certainty"
+            The order. "certainty" is the least confidence that the noise allows, because noise makes
+            small rules look sure, or the least effect; "tree" is the forest's own order.
         """
         from frith.forest.rules import select_rules
 

@@ -146,21 +146,30 @@ def _edge(attribute: Numeric, cut: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Conditions that lead to one node, and what was released there, as the forest's kind tells.
+    """Conditions that lead to one node, and what was released there.
+
+    A rule of a forest of counts has a confidence and a support, one of a forest of scores has odds.
 
     Attributes
     ----------
-    label : of counts the most common label; where none is positive, that of the nearest node above
-        that has a positive one. Of scores the label whose odds the node raises most
-    confidence : counts: the label's share of the released counts; 0 where none is positive
-    support : counts: the released number of records, which noise can make negative
-    confidence_low, confidence_high, support_margin : counts: 95% intervals for the table's own share
-        and number of records, which is support ± margin. They hold for all rules of the forest at
-        once (`forest.intervals`), so also for those that a filter or an order picks
-    counts : counts: the released count of each label
-    odds : scores: the factor by which the node moves the odds of its label. It was not counted: it is
-        what one tree of many says, and has no true value
-    odds_low, odds_high : scores: the same, one standard deviation of the noise less and more
+    label : value
+        For counts, the most common label; if none is positive, that of the nearest node above that has
+        a positive one. For scores, the label whose odds the node raises most.
+    confidence : float
+        The label's share of the released counts; 0 if none is positive.
+    support : float
+        The released number of records, which noise can make negative.
+    confidence_low, confidence_high, support_margin : float
+        95% intervals for the table's own share and number of records (support ± margin). They hold for
+        all rules of the forest at once (`forest.intervals`), so also for those that a filter or an
+        order picks.
+    counts : tuple of float or None
+        The released count of each label.
+    odds : float
+        The factor by which the node moves the odds of its label. It was not counted: it is what one
+        tree of many says, and has no true value.
+    odds_low, odds_high : float
+        The same, one standard deviation of the noise less and more.
     """
 
     tree: int

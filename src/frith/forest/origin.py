@@ -23,11 +23,16 @@ class Origin:
 
     Attributes
     ----------
-    learner : the class, such as ForestClassifier
-    parameters : what it was given, without domain, epsilon and delta, which the forest states
-    version : of frith
-    date : the day, in UTC
-    receipts : the ledger's entries: number, account, unit, amount, time and hash of each
+    learner : str
+        The class, such as ForestClassifier.
+    parameters : dict
+        Its parameters, without domain, epsilon and delta, which the forest states.
+    version : str
+        The version of frith.
+    date : str
+        The day, in UTC.
+    receipts : tuple of dict
+        The ledger's entries: number, account, unit, amount, time and hash of each.
     """
 
     learner: str

@@ -67,7 +67,7 @@ def private_score(
         Among "accuracy", "auc", "log_loss", "brier" and "calibration"; None for all, which costs no
         more. Accuracy alone needs two bins, so its interval is narrower.
     by : str or iterable of str, default=()
-        Attributes by whose groups rates are told. With k of them, each question has 1 / (k + 1) of
+        Attributes whose groups get rates. With k of them, each question has 1 / (k + 1) of
         the budget.
     positive : value or None, default=None
         The label that scores are about, against all others; None for the second of two.

@@ -22,7 +22,7 @@ _AT_ONCE = 1_000  # entries whose hashes are fetched at once
 class Anchors:
     """A witness, the keys that are trusted about it, and the key to sign with, if there is one.
 
-    What was read is remembered: a witness that loses lines while a process runs is found too.
+    Remembers what it has read, so that it also notices a witness that loses lines while a process runs.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Anchors:
     def doubts(self, database: Database, *, whole: bool = False) -> list[str]:
         """What a database's chain lacks of what was anchored.
 
-        The witness is read first: whatever was anchored by then is in the database that is read after.
+        Reads the witness first: whatever was anchored by then must be in the database, which is read after.
         """
         try:
             record = self.read(whole=whole)
@@ -103,7 +103,7 @@ def _hash_of_job(job: str) -> str:
 def open_anchors(
     witness: str, key: str = "", trusted: str = "", clock: Callable[[], datetime] | None = None
 ) -> Anchors | None:
-    """The anchors of these settings; None where there is no witness."""
+    """The anchors of these settings; None if there is no witness."""
     if not witness:
         if key or trusted:
             raise FormatError("anchors need a witness: name a file or a URL with `anchor_witness`")

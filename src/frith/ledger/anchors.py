@@ -130,7 +130,7 @@ def is_signed(anchor: Anchor) -> bool:
 
 
 def read_trusted(text: str) -> frozenset[str]:
-    """Public keys, of 64 digits each, with commas or spaces between them."""
+    """Public keys of 64 digits each, separated by commas or spaces."""
     keys = frozenset(text.replace(",", " ").lower().split())
     if not all(len(key) == 64 and set(key) <= set("0123456789abcdef") for key in keys):
         raise FormatError("a public key has 64 digits, 0 to 9 and a to f")
@@ -140,7 +140,7 @@ def read_trusted(text: str) -> frozenset[str]:
 class Record:
     """What a witness holds: anchors that count, and lines that need somebody to look at them.
 
-    Lines are added as they are read. One that comes twice counts where it came first: otherwise
+    Lines are added as they are read. A line that comes twice counts at its first place: otherwise
     somebody who can add lines could repeat an old anchor that `forgets`.
     """
 
@@ -150,14 +150,14 @@ class Record:
         self.ended: set[str] = set()
         """Hashes of jobs whose answers were stored; giving anchors up does not give these up."""
         self.given_up: list[Anchor] = []
-        """Anchors by which an operator gave up the ones before."""
+        """Anchors with which an operator gave up earlier ones."""
         self.forged: list[int] = []
         """The entries of anchors that no trusted key has signed."""
         self.torn = 0
-        """Lines that are no anchor: a write that broke off, or somebody else's text."""
+        """Lines that are not anchors: an interrupted write, or somebody else's text."""
 
     def add(self, lines: Iterable[str]) -> int:
-        """Sort in some lines; how many of them were known."""
+        """Add some lines; returns how many of them were known."""
         known = 0
         for line in filter(str.strip, lines):
             try:
@@ -197,7 +197,7 @@ class Record:
 
 
 def doubts(record: Record, hashes: Mapping[int, str], entries: int) -> list[str]:
-    """What a chain of so many entries lacks of what was anchored; `hashes` are of the named ones."""
+    """What a chain of this many entries lacks of what was anchored; `hashes` are of the named entries."""
     found = [
         f"an anchor of entry {entry} in the witness is not signed by a trusted key: find out who wrote "
         "it; if a server has a new key, trust it with `anchor_trusted`"

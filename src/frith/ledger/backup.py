@@ -39,10 +39,10 @@ def put_back(
 ) -> None:
     """Restore a database from its copy. Refuses to lose entries of the ledger.
 
-    A copy that lacks charges would sell the same budget again, so it is taken only where the
-    database is gone or the copy has all that it holds, or where the curator says to forget. With
-    `anchors` it must also hold what was anchored, wherever the database is. Nobody else has the
-    database open meanwhile: what they wrote next would be lost.
+    A copy that lacks charges would sell the same budget again, so it is accepted only if the database
+    is gone, if the copy has everything that the database holds, or if the curator decides to forget.
+    With `anchors` it must also hold what was anchored, even if the database is gone. Nobody else may
+    have the database open meanwhile: what they wrote next would be lost.
     """
     if database.file is None:
         raise SourceError(_POSTGRES)
@@ -73,9 +73,9 @@ def put_back(
 
 
 def _lock(target: sqlite3.Connection, file: Path) -> tuple[int, str]:
-    """Keep all others out until the connection is closed; the head of the chain that is there.
+    """Lock everybody else out until the connection is closed; returns the head of its chain.
 
-    Raises where there is another connection, be it an idle one of a server.
+    Raises if there is another connection, even an idle one of a server.
     """
     target.isolation_level = None
     try:

@@ -157,7 +157,7 @@ class Book:
     def open(self, place: str | Place, budget: Budget, neighbors: str) -> Receipt:
         """A new account for these neighbors. One with a delta is charged in rho, converted once.
 
-        `place` is its name, or on a server what the name is made of.
+        `place` is its name or, on a server, the parts of the name.
         """
         name = place if isinstance(place, str) else place.name
         if budget.is_exact:
@@ -176,7 +176,7 @@ class Book:
         )
 
     def adopt(self, place: Place) -> None:
-        """Let an account that a desk opened under this name be the server's."""
+        """Turn an account that the command line opened under this name into the server's."""
         at_a_desk = (account.c.name == place.name, account.c.table.is_(None))
         self._connection.execute(account.update().where(*at_a_desk).values(asdict(place)))
 
@@ -211,18 +211,18 @@ class Book:
         )
 
     def bind(self, table: str, subject: str, meaning: str) -> Receipt:
-        """Write down what a table's terms are since now, so that an edit of them shows."""
+        """Record a table's terms from now on, so that an edit of them shows."""
         self.lock()
         name = self._first(account.c.table == table)
         return self._append(name, EntryKind.TERMS, None, Fraction(0), f"{subject}{MEANS}{meaning}")
 
     def tell_time(self, purpose: str) -> Receipt:
-        """Write down the time, as that of the whole chain."""
+        """Record the time, as that of the whole chain."""
         self.lock()
         return self._append(self._first(), EntryKind.TIME, None, Fraction(0), purpose)
 
     def note(self, event: Event) -> Receipt:
-        """Write an event down. The account of events is opened with the first one."""
+        """Record an event. The first one opens the account of events."""
         self.lock()
         if not self.has(ACCOUNT):
             self.open(ACCOUNT, Budget.of(LEAST_EPSILON), neighbors_of(None))
@@ -277,7 +277,7 @@ class Book:
         return self._append(name, EntryKind.CANCEL, request, held.amount, held.purpose)
 
     def charge(self, name: str, amount: Fraction, purpose: str, neighbors: str) -> Receipt:
-        """Take an amount at once.
+        """Charge an amount at once.
 
         Raises `OtherNeighbors` if the account is for others, and `BudgetExceeded` if too little is
         left; neither changes anything.
@@ -339,9 +339,9 @@ class Book:
         return found
 
     def follow(self, walk: Walk, rest: Callable[[], object] = lambda: None) -> list[str]:
-        """Walk on to the head of the chain; what an honest book would not hold on that way.
+        """Walk on to the head of the chain; returns what an honest book would not hold on the way.
 
-        `rest` is called after every thousand entries, by those who are in no hurry.
+        Calls `rest` after every thousand entries, for callers who are in no hurry.
         """
         query = _CHAIN.order_by(entry.c.id).limit(_AT_ONCE)
         problems, more = list[str](), True
@@ -400,7 +400,7 @@ class Book:
         return steps[0]
 
     def _first(self, *where: ColumnElement[bool]) -> str:
-        """An account for an entry that is about no amount; a table's own comes before its members'."""
+        """An account for an entry without an amount; a table's own comes before its members'."""
         usual = (account.c.member.is_(None), account.c.name != ACCOUNT)
         query = select(func.min(account.c.name)).where(*usual, *where)
         name = self._connection.scalar(query)
@@ -439,7 +439,7 @@ def _state(row: Any) -> State:
 
 
 def _followed(walk: Walk, row: Any) -> list[str]:
-    """The problems of the next entry; one that was edited may not even be readable."""
+    """The problems of the next entry; an edited one may not even be readable."""
     try:
         return list(walk.step(_receipt(row), row.salt))
     except (ArithmeticError, ValueError):

@@ -33,7 +33,7 @@ _NO_DATABASE = "the file is not a database"
 _UPGRADE_LOCK = 7_246_153  # any number, the same for all who upgrade a PostgreSQL database
 _UPGRADE_TRIES, _STEP_BACK_SECONDS = 200, 0.2
 _LOCK_WAIT = "100ms"  # less than the second after which PostgreSQL looks for deadlocks
-_LOCKED = "55P03"  # PostgreSQL's code for a lock that could not be had in time
+_LOCKED = "55P03"  # PostgreSQL's code for a lock that was not free in time
 _DRIVERS = {
     "sqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
@@ -78,7 +78,7 @@ class Database:
             yield session
 
     def upgrade(self, to: str = "head") -> None:
-        """Bring the tables up to date, or to an earlier migration; make them where there are none."""
+        """Bring the tables up to date, or to an earlier migration; creates them if there are none."""
         with self.write() as session:
             connection = session.connection()
             if self.is_sqlite:
@@ -199,9 +199,9 @@ def _note_time(_: Any, record: Any) -> None:
 
 
 def _check_rested(connection: Any, record: Any, _: Any) -> None:
-    """Ask a connection that has rested for a while whether it is still there, and take another if not.
+    """Check whether a connection that was idle for a while is still alive, and replace it if not.
 
-    One that breaks sooner fails its transaction, and takes the others of its pool along.
+    A connection that breaks sooner fails its transaction, and ends the others of its pool.
     """
     if time.monotonic() - record.info.get("rested_since", math.inf) < _RESTED_SECONDS:
         return
@@ -215,7 +215,7 @@ def _check_rested(connection: Any, record: Any, _: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """A few words of our own for what the driver said."""
+    """Our own words for a driver's error."""
     said = str(getattr(error, "orig", error)).lower()
     known = {
         "full": "the disk is full",
@@ -233,8 +233,8 @@ def _reason(error: Exception) -> str:
 def _migrate_beside_others(connection: Connection, to: str) -> None:
     """Migrate a PostgreSQL database that is in use.
 
-    A migration locks several tables, and so does a request, in another order. Whoever waits too long
-    steps back: that is the migration, so that no request is stopped as the loser of a deadlock.
+    A migration locks several tables, and so does a request, in another order. The migration gives
+    way after a short wait, so that no request loses a deadlock.
     """
     connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'"))
     for left in reversed(range(_UPGRADE_TRIES)):

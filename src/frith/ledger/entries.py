@@ -51,8 +51,8 @@ SPENDING = (EntryKind.RESERVE, EntryKind.CHARGE, EntryKind.CANCEL)
 class Receipt:
     """One entry: what was written, what its account then had spent and held, and its hash.
 
-    `actor` is who wrote it; empty for entries from before actors were written down. Nobody who is
-    shown a receipt of their own needs it, so it is not part of its JSON.
+    `actor` is who wrote it; empty for entries from before actors were recorded. The owner of a receipt
+    does not need it, so it is not part of its JSON.
     """
 
     id: int

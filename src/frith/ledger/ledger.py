@@ -31,7 +31,7 @@ class Ledger:
 
     Every charge is also charged to the accounts that it is `within`, in the same transaction, and to
     the ledger `also`, which may be another database: it is asked beforehand, but if another process
-    spends the rest of one of the two in between, what the other was charged is lost. Holds no
+    spends the rest of one of the two in between, the charge to the other is lost. Holds no
     connection, so it can be copied and pickled.
     """
 
@@ -221,7 +221,7 @@ class Ledger:
 
 
 def _listed(accounts: list[str]) -> str:
-    """Which accounts there are, as far as they fit in a line."""
+    """The accounts' names, as many as fit in a line."""
     if not accounts:
         return "it has none yet"
     more = f" and {len(accounts) - _NAMED} more" if len(accounts) > _NAMED else ""

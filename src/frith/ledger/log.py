@@ -65,7 +65,7 @@ class Line:
 
     @classmethod
     def from_text(cls, text: str) -> Line:
-        """Read a line; what it says of its actor counts for nothing beside its salt."""
+        """Read a line; its actor comes from its salt, whatever else the line says."""
         try:
             data: dict[str, Any] = json.loads(text)
             salt = str(data.pop("salt"))
@@ -77,7 +77,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which lines are wanted; what is empty does not matter. Times are compared as text."""
+    """Which lines to show; an empty field matches everything. Times are compared as text."""
 
     actor: str = ""
     action: str = ""
@@ -102,7 +102,7 @@ class Filter:
 def find(
     book: Book, wanted: Filter, limit: int, before: int | None = None
 ) -> tuple[list[Line], int | None]:
-    """The newest lines that are wanted, and the entry to look on before; None at the beginning."""
+    """The newest lines that match, and the entry to continue before; None at the beginning."""
     found, looked = list[Line](), 0
     while looked < _MOST:
         page = book.log(_AT_ONCE, before=before, newest=True)

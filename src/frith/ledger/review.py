@@ -1,4 +1,4 @@
-"""What somebody who reviews an exported log would want to look at, found from its lines alone."""
+"""What a reviewer of an exported log should look at, found from its lines alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass
 class Review:
-    """Reads a log line by line, and finds what does not fit or should be looked at."""
+    """Reads a log line by line, and finds what does not fit or needs a second look."""
 
     findings: list[Finding] = field(default_factory=list)
     _seen: dict[int, Line] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Review:
     def _lone_raises(self, line: Line | None) -> None:
         """Raises since the last event belong to this one if it closes their transaction.
 
-        That it does where it was done, and is about their table and by their actor.
+        It does if it succeeded and has their table and their actor.
         """
         event = None if line is None else line.event
         two = event is not None and event.action == APPROVE and event.outcome == "done"

@@ -1,6 +1,6 @@
 """A walk along the chain: which entries were changed, and which charges to look at again.
 
-A walk can stop at the head and go on later, from where it was: what it has seen it remembers.
+A walk can stop at the head and continue later from there: it remembers what it has seen.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a look at the whole chain found; `head` is the last hash, to be noted elsewhere.
+    """What a walk over the whole chain found; `head` is the last hash, to be noted elsewhere.
 
-    `faults` are what an honest book would not hold. `flagged` are charges that are as they were
-    written, and whose answers may have told more than was charged for.
+    `faults` are what an honest book would not hold. `flagged` are unchanged charges whose answers may
+    have revealed more than was charged for.
     """
 
     entries: int
@@ -117,7 +117,7 @@ class Walk:
         self.entries, self.hash, self.is_broken = entry, hash, True
 
     def doubt(self, state: State) -> str | None:
-        """What an account says of itself that the chain does not; None where they agree."""
+        """How an account's row differs from the chain; None if they agree."""
         written = self.budgets.get(state.name)
         said = (state.total, str(state.budget), state.unit)
         if written is None or said != (written.amount, budget_in(written), written.unit):

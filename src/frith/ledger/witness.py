@@ -1,4 +1,4 @@
-"""Where anchors are kept: a file that is only added to, or a URL that is given them by POST.
+"""Where anchors are kept: a file that is only added to, or a URL that takes them by POST.
 
 Whoever can take lines away from a witness can hide a rollback. So it belongs where those who can write
 to the database cannot: on another host, in a folder of another user, on a disk that is written once.
@@ -35,7 +35,7 @@ class Witness(Protocol):
         ...
 
     def add(self, line: str) -> None:
-        """Add a line, and return when it will not be lost."""
+        """Add a line; returns once it is stored safely."""
         ...
 
 
@@ -70,7 +70,7 @@ class FileWitness:
         return read[1:] if begin else read  # the first line of a tail may lack its beginning
 
     def add(self, line: str) -> None:
-        """One write, after a line's end: what broke off before must not swallow this line."""
+        """One write, after a line's end: an interrupted write must not swallow this line."""
         text = f"\n{line}\n".encode()
         try:
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -116,7 +116,7 @@ class UrlWitness:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A witness is where the operator said, and nowhere else: a POST that is led on becomes a GET."""
+    """Follows no redirect: a witness is where the operator said, and a redirected POST becomes a GET."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None

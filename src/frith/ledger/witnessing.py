@@ -17,7 +17,7 @@ _SECONDS = 10
 
 
 def make_server(file: Path, trusted: frozenset[str], host: str, port: int) -> ThreadingHTTPServer:
-    """A server that keeps lines in a file; it adds to it and does nothing else with it."""
+    """A server that keeps lines in a file, to which it only adds."""
     if not trusted:
         raise FormatError("name at least one public key to trust")
     kept, lock = FileWitness(file), threading.Lock()
@@ -67,6 +67,6 @@ def make_server(file: Path, trusted: frozenset[str], host: str, port: int) -> Th
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: what is worth noting is in the file."""
+            """Logs nothing: what is worth noting is in the file."""
 
     return ThreadingHTTPServer((host, port), Handler)

@@ -6,7 +6,8 @@ Secure sums and servers need the `client` extra, so their names are imported whe
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from frith.parties.joint import JointCurator, OpenSum, Party, train_together
+from frith.curator.protocol import Party
+from frith.parties.joint import JointCurator, OpenSum, train_together
 from frith.parties.merging import MergeError, join, merge, restrict
 from frith.parties.releases import PartyRelease, release
 from frith.parties.shared_structure import Structure, make_structure

@@ -1,7 +1,7 @@
 """What an answer belongs to: one digest of everything that a party's noise depends on.
 
 A coordinator who could ask one party in epsilon and another in rho, in one round, would unmask a sum
-whose noise is too small for one of them. So each party works out the terms of a question itself, from
+whose noise is too small for one of them. So each party computes the terms of a question itself, from
 its own kernel, domain and budget. It answers only a round that is about their digest, and masks are
 bound to that digest: parties that were asked different questions refuse, or their sum is noise.
 """
@@ -112,7 +112,7 @@ def terms_of(
 def _noise(
     kernel: Question, domain: Domain, budget: Budget, amount: Fraction, honest: int
 ) -> tuple[str, int, float]:
-    """The mechanism's name, sensitivity and scale; shares where there are honest parties."""
+    """The mechanism's name, sensitivity and scale; a noise share if there are honest parties."""
     if budget.is_exact:
         return "exact", kernel.l1, 0.0
     noise = (
@@ -127,7 +127,7 @@ def _noise(
 
 
 def _spell(kernel: Question) -> Any:
-    """The question in JSON if it can travel; otherwise a digest of all the kernel's fields."""
+    """The question in JSON if it can be sent, otherwise a digest of all the kernel's fields."""
     try:
         return question_to_json(kernel)
     except ValueError:
@@ -137,16 +137,16 @@ def _spell(kernel: Question) -> Any:
 def hash_kernel(kernel: Any) -> str:
     """A digest of a kernel's type and public fields, all the way down: no two kernels share one.
 
-    Fields of dataclasses are walked in order, arrays are taken with type, shape and bytes.
-    Every part says its kind and how many parts it has, so the walk can be read back, and only the
-    same fields have the same text. What is none of these is refused with `FormatError`.
+    Walks the fields of dataclasses in order, and takes arrays with type, shape and bytes. Every part
+    states its kind and its number of parts, so the text can be read back, and only equal fields have
+    equal texts. Raises `FormatError` for anything else.
 
     >>> from frith.kernels import RecordCount
     >>> hash_kernel(RecordCount()) == hash_kernel(RecordCount())
     True
     """
     digest, waiting = hashlib.sha256(), [kernel]
-    while waiting:  # no recursion: a column of scores stands on hundreds of earlier ones
+    while waiting:  # no recursion: a column of scores builds on hundreds of earlier ones
         text, parts = _take_apart(waiting.pop())
         digest.update(len(text).to_bytes(8, "big") + text)
         waiting.extend(reversed(parts))

@@ -1,8 +1,8 @@
 """A curator made of several: asks every party the same question and adds up the noisy answers.
 
-Any learner can be trained with it. Counts are sums of the parties' noisy counts. A private choice
-cannot be split over parties, so choices are made from noisy sums of what the choice would be scored
-by, as post-processing: the same splits as a learner that grows its trees from noisy tables.
+It can train any learner. Counts are sums of the parties' noisy counts. A private choice cannot be
+split over parties, so it asks for noisy sums of what would score the choice, and chooses from those as
+post-processing: the same splits as a learner that grows its trees from noisy tables.
 
 Privacy
 -------
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from frith.curator import Curator, Release, records_per_unit
 from frith.curator.curator import RECORDS_ARE_PUBLIC
-from frith.domain import Domain
+from frith.curator.protocol import Party
 from frith.errors import FrithError
 from frith.kernels import (
     Choice,
@@ -39,25 +39,9 @@ from frith.kernels import (
 from frith.kernels.gradients import ScoreColumn
 from frith.learners.base import PrivateForest
 from frith.parties.merging import MergeError, add_up, together
-from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee
 
 T = TypeVar("T", bound=PrivateForest)
-
-
-class Party(Protocol):
-    """Someone who answers questions about their own records: a `Curator`, or a server."""
-
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def budget(self) -> Budget: ...
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def remaining_share(self) -> Fraction: ...
-
-    def noisy_counts(self, question: Question, share: Fraction, purpose: str) -> Release: ...
 
 
 class Panel(Protocol):
@@ -124,7 +108,7 @@ def _checked(answer: Release, question: Question) -> Release:
 
 
 class JointCurator:
-    """Takes the place of a curator; holds no engine and sees no exact number."""
+    """Replaces a curator; holds no engine and sees no exact number."""
 
     receipt = None  # each party has its own
 
@@ -142,11 +126,11 @@ class JointCurator:
 
     @property
     def has_private_choices(self) -> bool:
-        return self.is_exact  # noisy sums of everything stand in for them
+        return self.is_exact  # it chooses from noisy sums instead
 
     @property
     def remaining_share(self) -> Fraction:
-        """The smallest share left at the parties that have any; the others cannot answer."""
+        """The smallest share left at any party that has some left; the others cannot answer."""
         left = [p.remaining_share for p in self.panel.parties.values()]
         return min((share for share in left if share > 0), default=Fraction(0))
 
@@ -172,7 +156,7 @@ class JointCurator:
         *,
         exponential: bool = False,
     ) -> NDArray[np.int64]:
-        """The best candidate at each node, by noisy tables of the level, by no other law."""
+        """The best candidate at each node by noisy tables of the level; `exponential` changes nothing."""
         tables, variance = self._level_tables(question.kernel, share, purpose)
         rows = zip(
             question.scores(np.maximum(tables, 0)), question.node_weights(), question.options(),
@@ -185,7 +169,7 @@ class JointCurator:
         )
 
     def choose(self, question: Choice, share: Fraction, purpose: str) -> int:
-        """The best of a list, by noisy sums."""
+        """The best candidate of a list, by noisy sums."""
         noisy = self.noisy_counts(question.kernel, share, purpose)
         bonus = math.sqrt(noisy.variance) * question.weights
         return int(np.argmax(question.scores(noisy.values) + bonus))
@@ -212,7 +196,7 @@ class JointCurator:
         return best, counts[starts[best] : starts[best + 1]].argmax(axis=1)
 
     def derive(self, column: ScoreColumn) -> None:
-        """Let parties that keep records in memory keep derived columns too."""
+        """Have parties that keep records in memory keep derived columns too."""
         for party in self.panel.parties.values():
             if isinstance(party, Curator):
                 party.derive(column)
@@ -220,9 +204,9 @@ class JointCurator:
     def _level_tables(
         self, level: SplitCounts, share: Fraction, purpose: str
     ) -> tuple[NDArray[np.int64], float]:
-        """A level's noisy tables; asked for again, all answers so far are weighed together.
+        """A level's noisy tables; a repeated question is answered by a weighted mean of all answers so far.
 
-        The last column, which no choice reads, is left empty.
+        The last column, which no choice reads, stays empty.
         """
         answers = self._tables[1] if self._tables and self._tables[0] is level else []
         answers = [*answers, self.noisy_counts(SplitTables(level), share, purpose)]
@@ -243,7 +227,7 @@ def train_together(learner: T, panel: Panel) -> T:
 
 
 def check_parties(parties: Mapping[str, Party]) -> None:
-    """Check that all have one domain and one kind of budget; the error names who differs."""
+    """Check that all parties have the same domain and kind of budget; the error names who differs."""
     if not parties:
         raise MergeError("there is no party")
     (first, one), *others = parties.items()

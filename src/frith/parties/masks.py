@@ -1,4 +1,4 @@
-"""Masks that cancel: each pair of parties shares a secret, one adds what it gives and the other takes it off.
+"""Masks that cancel: each pair of parties shares a secret; one adds its mask, the other subtracts it.
 
 A mask is the key stream of ChaCha20 under a key that both parties of a pair derive from their X25519
 secret and from all that defines a round: session, attempt, question, the terms of the question
@@ -43,7 +43,7 @@ _NONCE = bytes(16)  # a key is used once, so its nonce may be anything
 
 @dataclass(frozen=True)
 class Keys:
-    """A party's own key, and the public keys of the others, which it was given by people it trusts."""
+    """A party's own key, and the public keys of the others, which people it trusts gave it."""
 
     party: str
     private: X25519PrivateKey = field(repr=False)
@@ -103,7 +103,7 @@ class Round:
 
     @classmethod
     def from_json(cls, data: Any) -> Round:
-        """Read a round from outside: every field, each of its exact type, and nothing else."""
+        """Read a round from outside: exactly the known fields, each of its exact type."""
         names = [f.name for f in fields(cls)]
         if type(data) is not dict or set(data) != set(names):
             raise FormatError(f"a round is an object with exactly {', '.join(names)}")
@@ -127,7 +127,7 @@ class Round:
 
 
 def trust_assumption(parties: int, colluders: int) -> str:
-    """What the claim of a secure sum assumes, in words."""
+    """The assumption behind the claim of a secure sum, as a sentence."""
     return (
         f"at most {colluders} of the {parties} parties put together what they know, and all "
         "follow the protocol"

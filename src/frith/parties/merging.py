@@ -95,7 +95,7 @@ def restrict(forest: Forest, columns: Iterable[str]) -> Forest:
     """The trees that ask nothing but these columns: the others do not vote.
 
     For records without the attributes of some parties (section 5.3 of Private-RDT). Reads releases
-    only, and the guarantee stays as it is.
+    only, so the guarantee stays the same.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _by_party(releases: Sequence[PartyRelease]) -> list[Guarantee]:
 
 
 def _named(guarantee: Guarantee, party: str) -> Guarantee:
-    """A claim that lists the parties behind it."""
+    """A claim that lists its parties."""
     return guarantee if guarantee.parties else guarantee.of_party(party)
 
 
@@ -197,7 +197,7 @@ def _union(domains: Mapping[str, Domain]) -> Domain:
             known = attributes.setdefault(attribute.name, attribute)
             if known.to_json() != attribute.to_json():
                 raise MergeError(
-                    f"{party} declares attribute {attribute.name!r} in another way than the others"
+                    f"{party} declares attribute {attribute.name!r} differently from the others"
                 )
     records = {d.records for d in domains.values()}
     return Domain(
@@ -211,7 +211,7 @@ def _union(domains: Mapping[str, Domain]) -> Domain:
 
 
 def _paid_together(paid: list[Guarantee]) -> Guarantee | None:
-    """What the parts of a domain cost in all: drafts of one table add, whoever has them."""
+    """What the parts of a domain cost together: drafts of one table add, whoever holds them."""
     return functools.reduce(Guarantee.then, paid) if paid else None
 
 

@@ -1,8 +1,8 @@
-"""Questions as they travel between parties: kernels as plain JSON, from a closed set.
+"""Questions as parties send them: kernels as plain JSON, from a closed set.
 
 A party that receives a question builds the kernel itself, with its own domain, and so computes the
-sensitivity itself: it believes nothing that a question says about itself. Then it measures how far
-single records move the answer, before anything is charged.
+sensitivity itself: it believes nothing that a question states about itself. Before anything is
+charged, it measures how far single records move the answer.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FORMAT = "frith-release/1"
 
 @dataclass(frozen=True, eq=False)
 class PartyRelease:
-    """One party's noisy numbers of the leaves, with its guarantee, and an id so that none is added twice."""
+    """One party's noisy numbers for the leaves, its guarantee, and an id so that none is added twice."""
 
     party: str
     structure: str
@@ -107,8 +107,8 @@ def release(
     Privacy
     -------
     (epsilon, delta)-DP for the party's own records: the structure holds nothing about them, a
-    record is in one leaf of each tree, and what is asked of the leaves is asked of a curator
-    with that budget. The ledger, if there is one, is charged before the first record is read.
+    record is in one leaf of each tree, and a curator with that budget answers what is asked about
+    the leaves. The ledger, if there is one, is charged before the first record is read.
     """
     _check_name(party)
     engine = table if isinstance(table, Engine) else open_table(table, structure.domain)

@@ -36,10 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith.curator import Curator, Masking, Release, noise_share
+from frith.curator.protocol import Party
 from frith.errors import FrithError
 from frith.kernels import Question
 from frith.parties.binding import terms_of
-from frith.parties.joint import Party, check_parties
+from frith.parties.joint import check_parties
 from frith.parties.masks import Keys, PairMasks, Round, trust_assumption, unmask
 from frith.parties.merging import MergeError, together
 from frith.privacy.guarantee import Guarantee
@@ -109,7 +110,7 @@ class SecureSum:
 
     @property
     def gain(self) -> float:
-        """By what factor the variance is smaller than with full noise at every party."""
+        """How many times smaller the variance is than with full noise at every party."""
         return len(self.parties) - float(self.colluders)
 
     def describe(self) -> str:

@@ -55,7 +55,7 @@ class ServerParty:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all its answers promise together; their amounts add."""
+        """The guarantee of all its answers together; their amounts add."""
         if not self._told:
             raise MergeError("this party has not been asked anything")
         return functools.reduce(Guarantee.then, self._told)
@@ -97,7 +97,7 @@ class ServerParty:
         return terms_of(kernel, self.domain, budget, whole, keys=keys, colluders=colluders).digest
 
     def _price(self, share: Fraction) -> Budget:
-        """The amounts to ask with; a part of a budget with a delta has none of its own."""
+        """The epsilon and delta to ask with; a part of a budget with a delta has no delta of its own."""
         if share == 1:
             return self.budget
         if self.budget.delta:

@@ -32,9 +32,9 @@ LEARNERS: dict[str, type[PublicTreesClassifier]] = {
     "random-decision": RandomDecisionForestClassifier,
     "signal": SignalForestClassifier,
 }
-"""The learners whose trees are grown before any record is looked at."""
+"""The learners that grow their trees before they read any record."""
 OF_NUMBERS = {"random-decision": RandomDecisionForestRegressor}
-"""Those of a label that is a number."""
+"""The same for a label that is a number."""
 
 
 def learner_of(name: str, domain: Domain) -> Learner:
@@ -68,7 +68,7 @@ class Structure:
 
     @property
     def per_leaf(self) -> int:
-        """How many numbers a party releases of each leaf: one a label, or two sums of a number."""
+        """How many numbers a party releases for each leaf: one a label, or two sums for a number."""
         return 2 if self.domain.has_target else self.domain.n_labels
 
     def _content(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Structure:
 
     @classmethod
     def from_json(cls, data: Any) -> Structure:
-        """A structure whose hash is that of its content."""
+        """Read a structure; its stated hash must match its content."""
         with reading(data, "structure", FORMAT):
             domain = Domain.from_json(data["domain"])
             found = cls(domain, Trees.from_json(data["trees"], domain), str(data["learner"]))
@@ -121,7 +121,7 @@ def make_structure(
 
 
 def _curator_of_nobody(domain: Domain, budget: Budget) -> Curator:
-    """A curator without records: everything it could tell is public."""
+    """A curator without records: whatever it answers is public."""
     nobody: pa.Table = synthetic_table(domain, 0, np.random.default_rng(0))
     return Curator(open_table(nobody, domain, threads=1), budget)
 

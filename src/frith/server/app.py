@@ -17,8 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frith._version import __version__
-from frith.client.documents import HealthResponse, ReadyResponse, first_problem
+from frith.client.documents import first_problem
 from frith.client.kinds import ProblemCode
+from frith.client.responses import HealthResponse, ReadyResponse
 from frith.errors import BudgetExceeded, OtherNeighbors, OutsideWindow
 from frith.ledger.database import StoreError
 from frith.privacy.exact import show
@@ -59,7 +60,7 @@ SECURITY = {
     "cross-origin-opener-policy": "same-origin",
 }
 HSTS = {"strict-transport-security": "max-age=31536000"}
-"""Browsers come back over TLS alone; sent where cookies need TLS too."""
+"""Tells browsers to return over TLS only; sent if cookies need TLS too."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
 """For the OpenAPI document alone: the auth middleware has checked the token already."""
 _NOT_READY: dict[int | str, dict[str, Any]] = {
@@ -68,7 +69,7 @@ _NOT_READY: dict[int | str, dict[str, Any]] = {
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _DATABASE_WAIT = 5  # seconds
 _WRITTEN = (ProblemCode.FORBIDDEN, ProblemCode.NOT_FOUND, ProblemCode.CONFLICT)
-"""Refusals that are written down also where somebody only wanted to look."""
+"""Refusals that the audit log records even for requests that only read."""
 _CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
 
 
@@ -81,7 +82,7 @@ def make_app(context: Context) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # a redirect names the host that the caller claims to have called
+        redirect_slashes=False,  # a redirect would name the host that the caller claims to have called
     )
     app.state.context, app.state.requests = context, Requests()
     app.state.readiness = Readiness()
@@ -125,7 +126,7 @@ async def health() -> HealthResponse:
 
 
 def ready(request: Request, response: Response) -> ReadyResponse:
-    """Whether the server can do its work: 200 if everything it looked at is in order, else 503."""
+    """Whether the server can do its work: 200 if every check passes, else 503."""
     checks = request.app.state.readiness.look(request.app.state.context)
     if not all(checks.values()):
         response.status_code = STATUS[ProblemCode.UNAVAILABLE]
@@ -155,9 +156,7 @@ class ErrorMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
-            async with asyncio.timeout(
-                self._patience
-            ):  # a reader that stands still gives its place up
+            async with asyncio.timeout(self._patience):  # a reader that stalls gives its place up
                 await send(message)
 
         try:
@@ -174,13 +173,13 @@ class ErrorMiddleware:
         route, method = route_of(scope), scope["method"]
         method = (
             method if method in _METHODS else "other"
-        )  # callers could make up any number of them
+        )  # callers could invent any number of them
         member = getattr(scope.get("state", {}).get("member"), "name", None)
         self._requests.add(method, route, status, seconds)
         where = {"address": address_of(scope), "request": scope["state"]["request"]}
         found = scope["state"].get("match")
         target = ""
-        if found is not None and status < 400:  # else it may be made up
+        if found is not None and status < 400:  # else the caller may have invented it
             target = "/".join(found.names.values())
         logger.info(
             "request",
@@ -194,7 +193,7 @@ class ErrorMiddleware:
 
 
 def _error_response(context: Context, scope: Scope, error: Exception) -> Response:
-    """The response for anything that a layer raised."""
+    """The response for any exception."""
     if isinstance(error, Problem | StoreError):
         return _refuse(context, scope, error)
     logger.error("unforeseen", error=type(error).__name__)
@@ -204,7 +203,7 @@ def _error_response(context: Context, scope: Scope, error: Exception) -> Respons
 
 
 def _refuse(context: Context, scope: Scope, error: Exception) -> Response:
-    """The response for a refusal, after it was written down."""
+    """Write a refusal to the audit log, then return its response."""
     if isinstance(error, Problem) and error.code in _WRITTEN and "member" in scope["state"]:
         found = scope["state"].get("match")
         action = found.route if found is not None else "none"

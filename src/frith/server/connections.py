@@ -1,7 +1,7 @@
-"""Connections: where the operator says that records are. A curator picks one, and a table in it.
+"""Connections: where records are, as the operator declares. A curator picks one, and a table in it.
 
-Folders, hosts, users and passwords stand in the settings and nowhere else. What a curator writes is a
-name inside a connection, so it reaches no other file, host or variable of the server.
+Only the settings hold folders, hosts, users and passwords. A curator writes a name inside a connection,
+which reaches no other file, host or variable of the server.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class _Connection(BaseModel, ABC):
         """What frith opens for a table or a query; `SourceError` if the connection has no such thing."""
 
     def hide(self, message: str) -> str:
-        """An engine's message without what is the operator's to know."""
+        """An engine's message without what only the operator may know."""
         return message
 
     def adopt(self, text: str) -> Selection | None:
-        """What a source stored before there were connections picks here, if it is in here at all."""
+        """The table that a source from before connections would pick here; None if it is not in here."""
         return None
 
 
@@ -65,7 +65,7 @@ class Folder(_Connection):
     def place(self, table: str | None, query: str | None) -> Path:
         """The path of files that are all under the root, links followed.
 
-        The same error whatever is wrong: what is outside is neither listed nor found out.
+        Raises the same error whatever is wrong, so that nobody learns what exists outside the root.
         """
         name, root = PurePath(_only_table(table, query)), self.root.resolve()
         if name.is_absolute() or ".." in name.parts:
@@ -96,7 +96,7 @@ class _Database(_Connection):
 
     queries: bool = False
     schemas: tuple[str, ...] = ()
-    """The only schemas that tables are picked from; all if there are none."""
+    """The schemas that curators may pick tables from; all if none is named."""
 
     @model_validator(mode="after")
     def _check_reach(self) -> _Database:
@@ -105,7 +105,7 @@ class _Database(_Connection):
         return self
 
     def options(self, table: str | None, query: str | None) -> str:
-        """The pick as options of a URL."""
+        """The picked table or query as options of a URL."""
         if query is not None and table is None:
             if not self.queries:
                 raise SourceError("the connection takes no queries; pick a table")
@@ -174,7 +174,7 @@ class PostgresDatabase(_Database):
         return source.selection if _PASSWORD.sub("@", source.uri, count=1) == self.url else None
 
     def _password(self) -> str | None:
-        """Read anew each time, so that a changed password needs no restart."""
+        """Reads the password each time, so that changing it needs no restart."""
         try:
             if self.password_file is not None:
                 return self.password_file.read_text(encoding="utf-8").removesuffix("\n")

@@ -23,7 +23,7 @@ from frith.server.settings import Settings
 from frith.server.watch import Watch
 
 SERVER = "(server)"
-"""The actor of what workers and the server do by themselves; a member's name is never taken for it."""
+"""The actor for what workers and the server do themselves; no member can have this name."""
 _NAME = re.compile(NAME.replace("$", r"\Z"))
 
 
@@ -36,18 +36,18 @@ class Context:
     clock: Clock = utc_now
     new_secret: Callable[[int], str] = secrets.token_hex
     steady: Callable[[], float] = time.monotonic
-    """Seconds that nobody can set, to hold the clock against."""
+    """A monotonic clock, in seconds, to compare the clock with."""
     memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What this process remembers between requests, by who remembers it."""
+    """What this process remembers between requests, by the part of the server that needs it."""
 
     @functools.cached_property
     def watch(self) -> Watch:
-        """What this process knows of the ledger's chain."""
+        """What this process knows about the ledger's chain."""
         return Watch(self.database, self.clock, self.patience, self.steady, self.anchors)
 
     @functools.cached_property
     def anchors(self) -> Anchors | None:
-        """The ledger's witness; None where the operator has named none."""
+        """The ledger's witness; None if the operator has named none."""
         named = self.settings
         return open_anchors(
             named.anchor_witness, named.anchor_key, named.anchor_trusted, self.clock
@@ -55,7 +55,7 @@ class Context:
 
     @property
     def patience(self) -> timedelta:
-        """How far the clock and the ledger's own time may be apart."""
+        """How far the clock and the ledger's own time may differ."""
         return timedelta(days=self.settings.clock_days)
 
     def now(self, **later: float) -> str:
@@ -63,7 +63,7 @@ class Context:
         return stamp(self.clock() + timedelta(**later))
 
     def book(self, session: Session) -> Book:
-        """The book, whose entries name who acts in this transaction, or the server itself."""
+        """The ledger's book; its entries name who acts in this transaction, or the server itself."""
         actor = session.info.get("actor", SERVER)
         return Book(session.connection(), self.clock, self.new_secret, actor)
 

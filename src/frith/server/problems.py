@@ -1,4 +1,4 @@
-"""Every refusal of the server: a closed set of codes, each with its status, made of public facts.
+"""Every refusal of the server: a closed set of codes, each with its status, from public facts alone.
 
 A caller learns the code and the message and nothing else. Messages are built from names, budgets
 and the caller's own words; never from a record, a path, a database driver or another member.

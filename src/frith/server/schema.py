@@ -21,12 +21,12 @@ class Base(DeclarativeBase):
 class Member(Base):
     """Somebody with a role; `subject` is their `sub` at the OIDC issuer.
 
-    `disabled` is since when they cannot sign in; None for those who can. `stored` is about how many
-    bytes their jobs store, by estimates from public sizes: a refusal must not tell how jobs ended.
-    A service account has an `owner`, who answers for it, and ends when it `expires`.
+    `disabled` is the time since when they cannot sign in; None if they can. `stored` estimates, from
+    public sizes, how many bytes their jobs store: a refusal must not reveal how jobs ended. A service
+    account has an `owner`, who answers for it, and ends when it `expires`.
 
-    `earlier_role` is the column that a frith from before there were operators reads: curators there
-    may do everything. The next version drops it.
+    `earlier_role` is the column that a frith without operators reads: there, curators may do
+    everything. The next version drops it.
     """
 
     __tablename__ = "member"
@@ -42,7 +42,7 @@ class Member(Base):
 
     @property
     def role(self) -> str:
-        """What they may do; whom an earlier frith added has what it gave them."""
+        """What they may do; members whom an earlier frith added keep the role that it gave them."""
         if self.assigned_role is not None:
             return self.assigned_role
         return Role.OPERATOR if self.earlier_role == Role.CURATOR else Role.ANALYST
@@ -87,9 +87,9 @@ class Token(Base):
     minter: Mapped[str | None]
     """The member who made it; None for the operator's command line."""
     scopes: Mapped[str | None]
-    """Words with spaces between them; None for all that the member's role has."""
+    """Scopes, separated by spaces; None for all scopes of the member's role."""
     session: Mapped[str | None]
-    """The session at the OIDC issuer that it stands for; None for one that somebody holds."""
+    """The session at the OIDC issuer that it represents; None for a token that somebody holds."""
     __table_args__ = (Index("tokens_by_parent", "parent"),)
 
 
@@ -106,7 +106,7 @@ class BrowserSession(Base):
 class RegisteredTable(Base):
     """A table that analysts may ask about: its source, its domain and its policy.
 
-    `types` are those of its columns when it was registered, or None if nobody noted them.
+    `types` are the types of its columns when it was registered, or None if nobody noted them.
     """
 
     __tablename__ = "registered_table"
@@ -133,8 +133,8 @@ class TableCurator(Base):
 class Proposal(Base):
     """What somebody has proposed, and somebody else approves or rejects.
 
-    It is about a raise of a table's budget, with the policy that is wanted as its `document`, or about
-    a `job` that the policy wants approved. `reason` is why, in the words of who proposed it.
+    It raises a table's budget, with the new policy as its `document`, or releases a `job` that the policy
+    wants approved. `reason` says why, in the proposer's words.
     """
 
     __tablename__ = "proposal"
@@ -156,7 +156,7 @@ class Proposal(Base):
 
 
 class Bookmark(Base):
-    """How far something has come: the last entry that was sent outside, the last finished upgrade."""
+    """How far something has got: the last entry sent outside, the last finished upgrade."""
 
     __tablename__ = "bookmark"
     name: Mapped[str] = mapped_column(primary_key=True)
@@ -190,7 +190,7 @@ class Job(Base):
     """An accepted request: what was asked, how far it is, and its release.
 
     `forest` is the release that a score or an update is about, `round` the hash of a secure sum's
-    round. What it costs, and whom, is in the ledger's entries about it and nowhere else.
+    round. Only the ledger's entries about it say what it costs, and whom.
     """
 
     __tablename__ = "job"
@@ -252,7 +252,7 @@ class Release(Base):
 
 
 class SeenWorker(Base):
-    """When a worker last said that it is there."""
+    """When a worker last reported in."""
 
     __tablename__ = "worker"
     name: Mapped[str] = mapped_column(primary_key=True)
@@ -260,7 +260,7 @@ class SeenWorker(Base):
 
 
 class Journal(Base):
-    """Noisy answers of an unfinished job: a rerun repeats them and draws no others."""
+    """Noisy answers of an unfinished job, which a rerun repeats instead of drawing new ones."""
 
     __tablename__ = "journal"
     job: Mapped[str] = mapped_column(ForeignKey("job.id"), primary_key=True)

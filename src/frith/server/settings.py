@@ -31,7 +31,7 @@ def _not_bool(value: Any) -> Any:
 
 
 def _from_json(value: Any) -> Any:
-    """A variable of the environment holds a table as JSON."""
+    """An environment variable holds a table as JSON."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -47,7 +47,7 @@ class Settings(BaseModel):
     database: str = Field(default="frith-server.db", repr=False)
     """The path of a SQLite file, or the URL of a PostgreSQL database."""
     database_file: str = ""
-    """A file that holds the line `database`, for a URL with a password; it goes before `database`."""
+    """A file that holds the value of `database`, for a URL with a password; it overrides `database`."""
     host: str = "127.0.0.1"
     port: Count = 8080
     workers: Count = 1
@@ -57,16 +57,16 @@ class Settings(BaseModel):
     secure_cookies: bool = False
     """Send cookies over TLS only; set it behind a proxy that ends TLS."""
     trusted_proxies: str = ""
-    """Addresses, separated by commas, that are believed about where a request comes from."""
+    """Addresses of proxies, separated by commas, that are trusted to state a request's origin."""
     token_days: Count = 90
-    """The longest that a token made by a member is valid."""
+    """The most days for which a token made by a member is valid."""
     session_hours: Count = 8
     lease_seconds: Seconds = 15
     """Another worker takes over a running job after its worker was silent for this long."""
     deliver_every: Count = 0
     """Show results only at multiples of this many seconds after acceptance; 0 shows them at once."""
     source_connect_seconds: Seconds = 10
-    """How long a database with records is waited for: to connect, and for each look at its columns."""
+    """How long to wait for a database with records: to connect, and for each look at its columns."""
     source_statement_seconds: Seconds = 3_600
     """How long one pass over the records of a database may take; it is charged by then."""
     body_bytes: Count = 1_000_000
@@ -85,7 +85,7 @@ class Settings(BaseModel):
     key_days: Count = 90
     """Idempotency keys are forgotten this long after their job has ended."""
     least_disk_bytes: Count = 100_000_000
-    """With less room beside a SQLite database, the server says that it is not ready."""
+    """With less free space for a SQLite database, the server reports that it is not ready."""
     job_cells: Count = 2**23
     """A request whose largest question is estimated to have more counters is refused."""
     job_bytes: Count = 3 * 2**29
@@ -97,27 +97,27 @@ class Settings(BaseModel):
     shown_bytes: Count = 8_000_000
     """Forests of longer JSON can be downloaded, but are not drawn or used to predict here."""
     verify_hours: Seconds = 24
-    """The whole ledger is verified at the start and then every so many hours; 0: at the start only."""
+    """Hours between verifications of the whole ledger, after the one at the start; 0 for that one only."""
     clock_days: Count = 7
     """A budget that renews sells nothing while the clock is further than this from the ledger's time."""
     anchor_witness: str = ""
-    """Where heads of the ledger are written to: a file, or the URL of `frith witness`."""
+    """Where to write heads of the ledger: a file, or the URL of `frith witness`."""
     anchor_key: str = ""
     """The file of the key that signs them; see `frith anchor key`."""
     anchor_trusted: str = ""
-    """Further public keys whose anchors are believed, earlier ones of this server among them."""
+    """Further public keys whose anchors are trusted, such as earlier keys of this server."""
     party_keys: str = ""
     """The file of keys for secure sums with other servers; see `frith keys`."""
     least_colluders: Count = 1
-    """How many parties of a secure sum this server assumes may pool what they know, at least."""
+    """The least number of colluders for which this server joins a secure sum."""
     audit_file: str = ""
     """A file that gets a copy of every line of the audit log."""
     audit_webhook: str = Field(default="", repr=False)
     """A URL that gets a copy of every line of the audit log, by POST."""
     audit_lag_seconds: Seconds = 60
-    """Nothing is changed once a copy of the audit log has been behind for this long."""
+    """The server changes nothing while a copy of the audit log has been behind for longer than this."""
     alert_percent: Count = 80
-    """Curators and the webhook are told when so much of a table's budget is spent or reserved; 0: never."""
+    """Alert curators and the webhook when this share of a table's budget is spent or reserved; 0: never."""
     alert_webhook: str = Field(default="", repr=False)
     """A URL that gets a JSON object by POST when a table's budget is nearly used up."""
     oidc_issuer: str = ""
@@ -127,18 +127,18 @@ class Settings(BaseModel):
     public_url: str = ""
     """Where browsers find this server, https://frith.example.org: the issuer sends them back there."""
     oidc_client: str = ""
-    """The client id at the issuer; with it, people sign in to the pages by the issuer."""
+    """The client id at the issuer; if set, people sign in to the pages through the issuer."""
     oidc_secret: str = Field(default="", repr=False)
     """The client's secret; none for a public client, which PKCE protects."""
     oidc_scopes: str = "openid profile"
     oidc_groups: str = "groups"
     """The claim that lists somebody's groups."""
     oidc_roles: Annotated[dict[str, Role], BeforeValidator(_from_json)] = {}
-    """Roles by group. With it, the issuer decides who is a member and what they may do."""
+    """Roles by group. If set, the issuer decides who is a member and what they may do."""
     oidc_session_minutes: Annotated[int, Field(ge=1), BeforeValidator(_not_bool)] = 30
-    """How long a browser that the issuer signed in goes on before the issuer is asked again."""
+    """How long a browser session lasts before the issuer is asked again."""
     tokens_from_oidc: Count = 0
-    """Days that a token made in a session of the issuer may be valid; 0 if none may be made."""
+    """Days for which a token made in an issuer's session may be valid; 0 forbids such tokens."""
 
     connections: Annotated[
         dict[Annotated[str, Field(pattern=NAME)], Connection], BeforeValidator(_from_json)
@@ -157,7 +157,7 @@ class Settings(BaseModel):
 def load_settings(
     path: Path | None = None, environment: Mapping[str, str] = os.environ, **given: Any
 ) -> Settings:
-    """Read the file, then the environment, then what is given; the last one wins."""
+    """Read the file, then the environment, then the arguments; the last one wins."""
     names = Settings.model_fields
     named = {n: environment[PREFIX + n.upper()] for n in names if PREFIX + n.upper() in environment}
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from frith.client.documents import SourceRequest
+from frith.client.requests import SourceRequest
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.engines.urls import Selection
@@ -47,9 +47,9 @@ class Source:
 def open_source(
     settings: Settings, stored: str, domain: Domain, types: Mapping[str, str] | None = None
 ) -> Engine:
-    """Open what was stored, through its connection; errors say nothing that is the operator's own.
+    """Open a stored source through its connection; errors reveal nothing that only the operator may know.
 
-    With `types`, columns of other types are refused.
+    With `types`, refuses columns of other types.
     """
     source = read_source(settings, stored)
     connection = connection_of(settings, source)
@@ -72,7 +72,7 @@ def connection_of(settings: Settings, source: Source) -> Connection:
 
 
 def read_source(settings: Settings, stored: str) -> Source:
-    """The source in a stored text. One from before there were connections needs one that covers it."""
+    """The source in a stored text. A source from before connections needs a connection that covers it."""
     if stored.startswith("{"):
         return Source(**json.loads(stored))
     for name, connection in settings.connections.items():

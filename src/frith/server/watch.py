@@ -55,7 +55,7 @@ class Known:
 
 
 class Watch:
-    """A walk along a database's chain that goes on whenever somebody relies on it."""
+    """A walk along a database's chain that continues whenever somebody relies on it."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Watch:
             if not self._walk.is_broken:
                 with self._database.read() as session:
                     self._find(map(Fault, Book(session.connection()).follow(self._walk)))
-            if self._walk.accepted > self._accepted:  # the operator has looked at the clock
+            if self._walk.accepted > self._accepted:  # the operator has checked the clock
                 self._accepted, self._began = self._walk.accepted, (self._clock(), self._steady())
             return self._walk
 
@@ -141,7 +141,7 @@ class Watch:
         self.sees_witness = True
 
     def known(self) -> Known:
-        """What is known by now, for a process that goes on from it."""
+        """What is known so far, for a process that continues from it."""
         with self._alone():
             return Known(copy.deepcopy(self.follow()), self._faults, self._accepted, self._began)
 

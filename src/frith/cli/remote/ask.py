@@ -233,7 +233,7 @@ def _parameters(
 
 
 def _check(output: Path | None, no_wait: bool) -> None:
-    """Before a budget is spent, check that the forest can be written."""
+    """Check that the forest can be written, before a budget is spent."""
     if output is not None:
         check_output(output)
     elif not no_wait:

@@ -30,6 +30,7 @@ from frith.client.kinds import Role
 members = typer.Typer(no_args_is_help=True, help="Curators and analysts.")
 tokens = typer.Typer(no_args_is_help=True, help="Tokens that members sign in with.")
 _NONE = "none"
+TableAlias = Annotated[str, typer.Argument(metavar="NAME", help="What analysts will call it.")]
 Connection = Annotated[
     str,
     typer.Argument(
@@ -44,6 +45,10 @@ Query = Annotated[
     str | None,
     typer.Option(metavar="SELECT", help="A query instead of TABLE, where it is allowed."),
 ]
+Title = Annotated[str, typer.Option(help="One line about it.")]
+Signed = Annotated[
+    bool, typer.Option("--signed", help="I sign that each row of a query depends on one record.")
+]
 AnalystEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The cap of one analyst.")]
 RequestEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The cap of one request.")]
 LeastEpsilon = Annotated[str | None, typer.Option(metavar="E", help="The least for one request.")]
@@ -54,7 +59,7 @@ Learners = Annotated[
 
 def register(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts will call it.")],
+    name: TableAlias,
     connection: Connection,
     domain: DomainFile,
     epsilon: Epsilon,
@@ -68,11 +73,8 @@ def register(
     renewal_days: Annotated[
         int | None, typer.Option(min=1, help="Days after which the whole budget returns.")
     ] = None,
-    title: Annotated[str, typer.Option(help="One line about it.")] = "",
-    signed: Annotated[
-        bool,
-        typer.Option("--signed", help="I sign that each row of a query depends on one record."),
-    ] = False,
+    title: Title = "",
+    signed: Signed = False,
 ) -> None:
     """Register a table with its reviewed domain and its policy. No record is read."""
     registered = connect(ctx).register(

@@ -8,14 +8,14 @@ import typer
 
 from frith.cli.console import say
 from frith.cli.domain import read_kinds
-from frith.cli.options import Delta, Epsilon
-from frith.cli.remote.curate import Connection, Picked, Query
+from frith.cli.options import Delta, Epsilon, PersonColumn, RecordsPerPerson
+from frith.cli.remote.curate import Connection, Picked, Query, Signed, TableAlias, Title
 from frith.cli.remote.desk import connect
 
 
 def register_paid(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts will call it.")],
+    name: TableAlias,
     connection: Connection,
     label: Annotated[str, typer.Option(help="The column to predict.", metavar="NAME")],
     column: Annotated[
@@ -34,18 +34,10 @@ def register_paid(
     records: Annotated[
         int | None, typer.Option(help="The number of records, if it is public.", metavar="N")
     ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(help="The column that names the protected person.", metavar="COLUMN"),
-    ] = None,
-    records_per_person: Annotated[
-        int, typer.Option(help="The most records of a person that count.", min=1, metavar="M")
-    ] = 1,
-    title: Annotated[str, typer.Option(help="One line about it.")] = "",
-    signed: Annotated[
-        bool,
-        typer.Option("--signed", help="I sign that each row of a query depends on one record."),
-    ] = False,
+    person: PersonColumn = None,
+    records_per_person: RecordsPerPerson = 1,
+    title: Title = "",
+    signed: Signed = False,
 ) -> None:
     """Register a table without public bounds: its domain is bought from its budget.
 

@@ -1,6 +1,6 @@
 """Forests: the release and what is derived from it, free; scores, updates and counts of rules, charged.
 
-A request to train one is about a table, and in `tables.py`.
+Training starts from a table: see `tables.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from frith.client import documents as d
+from frith.client import requests, responses
 from frith.client.kinds import JobKind
+from frith.client.responses import ForestResponse, JobResponse, PredictionResponse
 from frith.curator.scoring import ScoreRequest
 from frith.server.api.jobs import Limit
 from frith.server.api.tables import Key
@@ -27,7 +28,7 @@ router = APIRouter(tags=["forests"])
 @router.get("/forests")
 def list_forests(
     caller: Called, before: Before = None, limit: Limit = history.PAGE
-) -> list[d.JobResponse]:
+) -> list[JobResponse]:
     """Your forests, the newest first, one page at a time."""
     context = caller.context
     with caller.read() as session:
@@ -35,7 +36,7 @@ def list_forests(
         return history.describe_all(context, session, found)
 
 
-@router.get("/forests/{forest}", dependencies=HEAVY, response_model=d.ForestResponse)
+@router.get("/forests/{forest}", dependencies=HEAVY, response_model=ForestResponse)
 def get_forest(forest: str, caller: Called) -> Response:
     """A forest with its guarantee, and your receipt."""
     found = _find(forest, caller)
@@ -48,7 +49,7 @@ def get_forest(forest: str, caller: Called) -> Response:
 def get_rules(
     forest: str, caller: Called, top: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> dict[str, Any]:
-    """The forest's clearest rules, with their noise: those that were counted, if any were."""
+    """The forest's clearest rules, with their noise; the counted ones, if any were counted."""
     return _find(forest, caller).rules()[:top].to_json()
 
 
@@ -60,7 +61,7 @@ def get_importances(forest: str, caller: Called) -> dict[str, float]:
 
 @router.get("/forests/{forest}/effects", dependencies=HEAVY)
 def get_effects(forest: str, caller: Called) -> dict[str, Any]:
-    """What the trees of a forest of scores add up to, by attribute and by pair. Free."""
+    """The effects of a forest of scores, by attribute and by pair of attributes. Free."""
     return _find(forest, caller).effects().to_json()
 
 
@@ -91,13 +92,13 @@ def get_onnx(forest: str, caller: Called) -> Response:
 
 
 @router.post("/forests/{forest}/predictions", dependencies=HEAVY)
-def predict(forest: str, asked: d.PredictionRequest, caller: Called) -> d.PredictionResponse:
+def predict(forest: str, asked: requests.PredictionRequest, caller: Called) -> PredictionResponse:
     """Predict labels and probabilities, or numbers, for your own records. Free."""
     return forests.predict(_find(forest, caller).forest(), asked.records)
 
 
 @router.post("/forests/{forest}/quotes")
-def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
+def quote(forest: str, asked: requests.QuoteRequest, caller: Called) -> responses.Quote:
     """What a score of this forest, an update with a batch or counts of its rules would cost. Free."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     if asked.batch is not None and asked.rules:
@@ -109,7 +110,9 @@ def quote(forest: str, asked: d.QuoteRequest, caller: Called) -> d.Quote:
 
 
 @router.post("/forests/{forest}/scores", status_code=202)
-def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def score(
+    forest: str, asked: requests.ScoreRequest, caller: Called, key: Key = None
+) -> JobResponse:
     """Ask for a noisy confusion matrix of this forest on its table, or for scores of its probabilities.
 
     Naming metrics, attributes or a label asks for the latter: AUC, log loss, Brier score, calibration and
@@ -122,22 +125,28 @@ def score(forest: str, asked: d.ScoreRequest, caller: Called, key: Key = None) -
 
 
 @router.post("/forests/{forest}/updates", status_code=202)
-def update(forest: str, asked: d.UpdateRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def update(
+    forest: str, asked: requests.UpdateRequest, caller: Called, key: Key = None
+) -> JobResponse:
     """Ask for this random decision forest with a batch's records added. Charged."""
     return _ask(forest, asked, caller, forests.About(JobKind.UPDATE, asked.batch), key)
 
 
 @router.post("/forests/{forest}/rules", status_code=202)
 def count_rules(
-    forest: str, asked: d.BudgetRequest, caller: Called, key: Key = None
-) -> d.JobResponse:
+    forest: str, asked: requests.BudgetRequest, caller: Called, key: Key = None
+) -> JobResponse:
     """Ask for this forest with a few of its rules counted on its table. Charged."""
     return _ask(forest, asked, caller, forests.About(JobKind.RULES), key)
 
 
 def _ask(
-    forest: str, asked: d.BudgetRequest, caller: Caller, about: forests.About, key: str | None
-) -> d.JobResponse:
+    forest: str,
+    asked: requests.BudgetRequest,
+    caller: Caller,
+    about: forests.About,
+    key: str | None,
+) -> JobResponse:
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     with caller.act("ask", forest) as session:
         job = forests.ask(context, session, forest, caller.member, budget, about, key, asked.reason)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from frith.client import documents as d
 from frith.client.documents import NAME
 from frith.client.kinds import JobKind
+from frith.client.responses import JobResponse, ScoreResponse
 from frith.server.auth.caller import Before, Called
 from frith.server.jobs import history, lifecycle
 from frith.server.schema import Job
@@ -23,7 +23,7 @@ def list_jobs(
     table: Annotated[str | None, Query(pattern=NAME, max_length=63)] = None,
     before: Before = None,
     limit: Limit = history.PAGE,
-) -> list[d.JobResponse]:
+) -> list[JobResponse]:
     """Your jobs, the newest first, one page at a time; curators see everybody's on their tables."""
     where = [] if table is None else [Job.table == table]
     with caller.read() as session:
@@ -34,7 +34,7 @@ def list_jobs(
 
 
 @router.get("/jobs/{job}")
-def get_job(job: str, caller: Called) -> d.JobResponse:
+def get_job(job: str, caller: Called) -> JobResponse:
     """How far a job is: its state, and the passes over the records that it has begun."""
     with caller.read() as session:
         found = history.find_job(session, job, caller.member)
@@ -42,7 +42,7 @@ def get_job(job: str, caller: Called) -> d.JobResponse:
 
 
 @router.post("/jobs/{job}/cancel")
-def cancel(job: str, caller: Called) -> d.JobResponse:
+def cancel(job: str, caller: Called) -> JobResponse:
     """Cancel a queued job and its reservation, or stop a running one; then its charge is kept.
 
     On a server with a delivery schedule only curators can stop a running job.
@@ -54,9 +54,9 @@ def cancel(job: str, caller: Called) -> d.JobResponse:
 
 
 @router.get("/scores/{job}")
-def get_score(job: str, caller: Called) -> d.ScoreResponse:
+def get_score(job: str, caller: Called) -> ScoreResponse:
     """A private score, by the job that made it."""
     context, member = caller.context, caller.member
     with caller.read() as session:
         found = history.find_release(context, session, job, member, JobKind.SCORE)
-    return d.ScoreResponse(**found)
+    return ScoreResponse(**found)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from frith.client import documents as d
+from frith.client.documents import ReceiptDocument
+from frith.client.responses import VerificationResponse
 from frith.server.auth.caller import HEAVY, Called
 from frith.server.budget import export
 from frith.server.jobs import verification
@@ -21,7 +22,7 @@ def list_entries(
         int, Query(ge=0, lt=2**63, description="The id of the last entry that you have.")
     ] = 0,
     limit: Annotated[int, Query(ge=1, le=export.PAGE)] = export.PAGE,
-) -> list[d.ReceiptDocument]:
+) -> list[ReceiptDocument]:
     """Reservations, charges and cancellations, oldest first; a page of fewer than `limit` is the last."""
     return export.page_for(caller, after, limit)
 
@@ -38,13 +39,13 @@ def export_csv(caller: Called) -> Response:
 
 
 @router.get("/ledger/verification", dependencies=HEAVY)
-def verify(caller: Called) -> d.VerificationResponse:
+def verify(caller: Called) -> VerificationResponse:
     """Verify the chain of hashes and what is stored beside it, and read requests again.
 
-    For operators and auditors. What it finds stops sales, and what is mended is sold again.
+    For operators and auditors. A finding stops sales until it is resolved.
     """
     found = verification.look(caller.context)
-    return d.VerificationResponse(
+    return VerificationResponse(
         entries=found.entries,
         head=found.head,
         holds=found.holds,

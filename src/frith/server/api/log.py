@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from frith.client import documents as d
+from frith.client.responses import LogResponse
 from frith.server.auth.caller import HEAVY, Called
 from frith.server.budget import log
 
@@ -19,10 +19,10 @@ def search(
     wanted: log.Wanted,
     before: log.Number = None,
     limit: Annotated[int, Query(ge=1, le=log.PAGE)] = log.PAGE,
-) -> d.LogResponse:
-    """The newest entries and events that fit, and the entry to ask on before."""
+) -> LogResponse:
+    """The newest entries and events that match, and the entry to continue before."""
     found, older = log.search(caller, wanted, before, limit)
-    return d.LogResponse(lines=[log.document(line) for line in found], before=older)
+    return LogResponse(lines=[log.document(line) for line in found], before=older)
 
 
 @router.get(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from frith.client import documents as d
+from frith.client import responses
 from frith.client.kinds import Role
+from frith.client.requests import MemberChangeRequest, MemberRequest, TokenRequest
 from frith.server.auth import members
 from frith.server.auth.access import only
 from frith.server.auth.acting import tell
@@ -15,34 +16,34 @@ router = APIRouter(tags=["members"])
 
 
 @router.get("/me")
-def get_me(caller: Called) -> d.Member:
+def get_me(caller: Called) -> responses.Member:
     """Who you are here."""
-    return d.Member.read(caller.member)
+    return responses.Member.read(caller.member)
 
 
 @router.get("/members")
-def list_members(caller: Called) -> list[d.Member]:
+def list_members(caller: Called) -> list[responses.Member]:
     """All members. For operators, curators and auditors."""
     with caller.read() as session:
-        return [d.Member.read(m) for m in members.list_members(session)]
+        return [responses.Member.read(m) for m in members.list_members(session)]
 
 
 @router.post("/members", status_code=201)
-def add_member(asked: d.MemberRequest, caller: Called) -> d.Member:
+def add_member(asked: MemberRequest, caller: Called) -> responses.Member:
     """Add a member, or a service account with an owner. For operators."""
     with caller.act("add member", asked.name) as session:
         added = members.add_member(
             caller.context, session, asked.name, asked.role, asked.subject,
             owner=asked.owner, days=asked.days,
         )  # fmt: skip
-        return d.Member.read(added)
+        return responses.Member.read(added)
 
 
 @router.put("/members/{member}")
-def change_member(member: str, asked: d.MemberChangeRequest, caller: Called) -> d.Member:
+def change_member(member: str, asked: MemberChangeRequest, caller: Called) -> responses.Member:
     """Disable a member or enable them again, give them another role or owner. For operators.
 
-    The tokens of who is disabled end at once, and so does everything that was made with them.
+    The tokens of a disabled member end at once, and so does everything made with them.
     """
     with caller.act("change member", member) as session:
         changed = members.get_member(session, member)
@@ -54,30 +55,32 @@ def change_member(member: str, asked: d.MemberChangeRequest, caller: Called) -> 
         if asked.disabled is not None:
             members.set_disabled(caller.context, session, member, asked.disabled, caller.member)
         tell(session, before=before, after=members.facts_of(changed))
-        return d.Member.read(changed)
+        return responses.Member.read(changed)
 
 
 @router.get("/members/{member}/tokens")
-def list_tokens(member: str, caller: Called) -> list[d.Token]:
+def list_tokens(member: str, caller: Called) -> list[responses.Token]:
     """A member's tokens, without their secrets: your own, or anybody's for operators."""
     _must_be(member, caller)
     with caller.read() as session:
         members.get_member(session, member)
-        return [d.Token.read(t) for t in members.list_tokens(session, member)]
+        return [responses.Token.read(t) for t in members.list_tokens(session, member)]
 
 
 @router.post("/members/{member}/tokens", status_code=201)
-def issue_token(member: str, asked: d.TokenRequest, caller: Called) -> d.IssuedToken:
+def issue_token(member: str, asked: TokenRequest, caller: Called) -> responses.IssuedToken:
     """Make a token, which is shown once: for yourself or a service account of yours.
 
-    An operator makes one for somebody who has none. It ends with the token that it was made with, at
-    the latest, and has no scope that that token lacks.
+    An operator makes one for somebody who has none. It ends at the latest with the token that made it,
+    and has no scope which that token lacks.
     """
     with caller.act("create token", member) as session:
         issued = members.issue_token(
             caller.context, session, member, asked.note, asked.days, caller.credential, asked.scopes
         )
-        return d.IssuedToken(**d.Token.read(issued.token).to_json(), token=issued.text)
+        return responses.IssuedToken(
+            **responses.Token.read(issued.token).to_json(), token=issued.text
+        )
 
 
 @router.delete("/tokens/{token}", status_code=204)

@@ -47,7 +47,7 @@ def metrics(caller: Called) -> Response:
 
 
 def _state(caller: Caller) -> CollectorRegistry:
-    """Jobs and budgets as they are in the database, of all servers and workers."""
+    """Jobs and budgets in the database, of all servers and workers."""
     registry = CollectorRegistry()
     jobs = Gauge("frith_jobs", "Jobs", ["kind", "state"], registry=registry)
     budget = Gauge(

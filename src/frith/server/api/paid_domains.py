@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from frith.client import documents as d
+from frith.client import responses
+from frith.client.requests import PaidTableRequest
 from frith.server.api.tables import get_table
 from frith.server.auth.caller import HEAVY, Called
 from frith.server.budget.paid_domains import register_paid
@@ -13,10 +14,10 @@ router = APIRouter(tags=["tables"])
 
 
 @router.post("/paid-domains", status_code=201, dependencies=HEAVY)
-def buy_domain(asked: d.PaidTableRequest, caller: Called) -> d.TableInfo:
+def buy_domain(asked: PaidTableRequest, caller: Called) -> responses.TableInfo:
     """Register a table whose bounds and values are not public: its domain is bought from its budget.
 
-    For curators. The price is charged before noise is drawn, also where the draft fails then.
+    For curators. The price is charged before noise is drawn, even if the draft then fails.
     """
     register_paid(caller.context, asked, caller.member.name, caller.act)
     return get_table(asked.name, caller)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
-from frith.client import documents as d
+from frith.client import responses
 from frith.client.kinds import JobKind
+from frith.client.requests import CountsRequest
+from frith.client.responses import CountsResponse, JobResponse
 from frith.server.api.tables import Key
 from frith.server.auth.caller import HEAVY, Called
 from frith.server.budget import tables
@@ -18,16 +20,16 @@ router = APIRouter(tags=["parties"])
 
 
 @router.get("/party")
-def get_party(caller: Called) -> d.PartyInfo:
+def get_party(caller: Called) -> responses.PartyInfo:
     """This server as one of several parties: its name and its public key."""
     keys = counting.load_keys(caller.context.settings)
     if keys is None:
-        return d.PartyInfo(party=None, key=None)
-    return d.PartyInfo(party=keys.party, key=keys.public)
+        return responses.PartyInfo(party=None, key=None)
+    return responses.PartyInfo(party=keys.party, key=keys.public)
 
 
 @router.post("/tables/{table}/counts", status_code=202)
-def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def ask(table: str, asked: CountsRequest, caller: Called, key: Key = None) -> JobResponse:
     """Ask for noisy or masked counts. Charged; a repeat returns the stored answer."""
     context, budget = caller.context, read_budget(asked.epsilon, asked.delta)
     round = None if asked.round is None else asked.round.to_json()
@@ -45,7 +47,7 @@ def ask(table: str, asked: d.CountsRequest, caller: Called, key: Key = None) -> 
         return history.describe(context, session, job)
 
 
-@router.get("/counts/{job}", dependencies=HEAVY, response_model=d.CountsResponse)
+@router.get("/counts/{job}", dependencies=HEAVY, response_model=CountsResponse)
 def get_counts(job: str, caller: Called) -> Response:
     """The counts, by the job that made them."""
     context, member = caller.context, caller.member

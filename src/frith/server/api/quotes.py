@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
-from frith.client import documents as d
+from frith.client import responses
 from frith.client.kinds import JobKind
+from frith.client.requests import ForestRequest
 from frith.ledger import State
 from frith.server.api.tables import read_request
 from frith.server.auth.caller import Called
@@ -38,7 +39,7 @@ def prepare(
 
 
 @router.post("/tables/{table}/quotes")
-async def quote(table: str, asked: d.ForestRequest, caller: Called) -> d.Quote:
+async def quote(table: str, asked: ForestRequest, caller: Called) -> responses.Quote:
     """What a forest would cost and what would be left. Free, and from public facts alone."""
     budget = read_budget(asked.epsilon, asked.delta)
     if isinstance(caller.prepared, Problem):

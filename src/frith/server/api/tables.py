@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header
 
-from frith.client import documents as d
+from frith.client import requests, responses
 from frith.client.kinds import JobKind
+from frith.client.responses import BudgetResponse, JobResponse
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.privacy.exact import show
@@ -35,23 +36,25 @@ Key = Annotated[
 
 
 @router.get("/learners")
-def list_learners(caller: Called) -> list[d.LearnerInfo]:
+def list_learners(caller: Called) -> list[responses.LearnerInfo]:
     """The learners and the parameters that a request may set."""
     return [
-        d.LearnerInfo(name=name, summary=summary(kind), parameters=parameters_of(kind))
+        responses.LearnerInfo(name=name, summary=summary(kind), parameters=parameters_of(kind))
         for name, kind in BY_NAME.items()
     ]
 
 
 @router.get("/connections")
-def list_connections(caller: Called) -> list[d.ConnectionInfo]:
+def list_connections(caller: Called) -> list[responses.ConnectionInfo]:
     """Where tables can be registered from, as the operator declared it. For curators."""
     found = caller.context.settings.connections
-    return [d.ConnectionInfo(name=n, kind=c.kind, queries=c.queries) for n, c in found.items()]
+    return [
+        responses.ConnectionInfo(name=n, kind=c.kind, queries=c.queries) for n, c in found.items()
+    ]
 
 
 @router.get("/tables")
-def list_tables(caller: Called) -> list[d.TableInfo]:
+def list_tables(caller: Called) -> list[responses.TableInfo]:
     """The tables that you may ask about."""
     with caller.read() as session:
         views = tables.list_views(session, caller.member)
@@ -59,21 +62,21 @@ def list_tables(caller: Called) -> list[d.TableInfo]:
 
 
 @router.post("/tables", status_code=201)
-def register_table(asked: d.TableRequest, caller: Called) -> d.TableInfo:
+def register_table(asked: requests.TableRequest, caller: Called) -> responses.TableInfo:
     """Register a table with its reviewed domain and its policy. For curators; it is theirs then."""
     tables.register_request(caller.context, asked, caller.member.name, caller.act)
     return get_table(asked.name, caller)
 
 
 @router.get("/tables/{table}")
-def get_table(table: str, caller: Called) -> d.TableInfo:
+def get_table(table: str, caller: Called) -> responses.TableInfo:
     """One table: its domain, as far as your grant goes, and its policy."""
     with caller.read() as session:
         return _table(session, tables.see(session, table, caller.member), caller)
 
 
 @router.put("/tables/{table}/policy")
-def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInfo:
+def set_policy(table: str, asked: requests.PolicyRequest, caller: Called) -> responses.TableInfo:
     """Replace the policy. For its curators."""
     policy = read_policy(asked)
     with caller.act("set policy", table) as session:
@@ -82,21 +85,21 @@ def set_policy(table: str, asked: d.PolicyRequest, caller: Called) -> d.TableInf
 
 
 @router.post("/tables/{table}/version")
-def raise_version(table: str, caller: Called) -> d.TableInfo:
+def raise_version(table: str, caller: Called) -> responses.TableInfo:
     """State that the records have changed: repeated requests are new ones. For its curators."""
     tables.raise_version(caller.context, table, caller.act)
     return get_table(table, caller)
 
 
 @router.post("/tables/{table}/batches", status_code=201)
-def add_batch(table: str, asked: d.BatchRequest, caller: Called) -> d.TableInfo:
+def add_batch(table: str, asked: requests.BatchRequest, caller: Called) -> responses.TableInfo:
     """Register further records, to update random decision forests with. For its curators."""
     tables.add_batch_request(caller.context, table, asked, caller.member.name, caller.act)
     return get_table(table, caller)
 
 
 @router.get("/tables/{table}/grants")
-def list_grants(table: str, caller: Called) -> list[d.Grant]:
+def list_grants(table: str, caller: Called) -> list[responses.Grant]:
     """The grants of a table. For its curators."""
     with caller.read() as session:
         tables.get_table(session, table)
@@ -104,7 +107,7 @@ def list_grants(table: str, caller: Called) -> list[d.Grant]:
 
 
 @router.put("/tables/{table}/grants/{member}")
-def grant(table: str, member: str, asked: d.GrantRequest, caller: Called) -> d.Grant:
+def grant(table: str, member: str, asked: requests.GrantRequest, caller: Called) -> responses.Grant:
     """Let an analyst ask about a table, or about some of its attributes. For its curators."""
     epsilon = None if asked.epsilon is None else show(read_budget(asked.epsilon).epsilon)
     with caller.act("grant", f"{table}/{member}") as session:
@@ -144,7 +147,7 @@ def remove_curator(table: str, member: str, caller: Called) -> None:
 
 
 @router.get("/tables/{table}/budget")
-def get_budget(table: str, caller: Called) -> d.BudgetResponse:
+def get_budget(table: str, caller: Called) -> BudgetResponse:
     """What you have spent and have left on a table and its batches.
 
     Its curators, operators and auditors see every account.
@@ -153,7 +156,7 @@ def get_budget(table: str, caller: Called) -> d.BudgetResponse:
         view = tables.see(session, table, caller.member)
         whole, own = accounts.states(caller.context, session, view, caller.member.name)
         sees_whole = tables.sees_whole(session, caller.member, table)
-        own_only = d.BudgetResponse(
+        own_only = BudgetResponse(
             table=table,
             own=account_document(own),
             renewal=view.policy.renewal,
@@ -170,20 +173,24 @@ def get_budget(table: str, caller: Called) -> d.BudgetResponse:
 
 
 @router.post("/tables/{table}/forests", status_code=202)
-def train(table: str, asked: d.ForestRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def train(
+    table: str, asked: requests.ForestRequest, caller: Called, key: Key = None
+) -> JobResponse:
     """Ask for a forest. Its cost is reserved now and charged for good when it starts."""
     return _ask_for_forest(JobKind.TRAIN, table, asked, caller, key)
 
 
 @router.post("/tables/{table}/dry-runs", status_code=202)
-def dry_run(table: str, asked: d.ForestRequest, caller: Called, key: Key = None) -> d.JobResponse:
+def dry_run(
+    table: str, asked: requests.ForestRequest, caller: Called, key: Key = None
+) -> JobResponse:
     """Train on synthetic records drawn from the domain alone. Free; reveals nothing about the table."""
     return _ask_for_forest(JobKind.DRY_RUN, table, asked, caller, key)
 
 
 def _ask_for_forest(
-    kind: str, table: str, asked: d.ForestRequest, caller: Caller, key: str | None
-) -> d.JobResponse:
+    kind: str, table: str, asked: requests.ForestRequest, caller: Caller, key: str | None
+) -> JobResponse:
     budget = read_budget(asked.epsilon, asked.delta)
     with caller.act("ask", table) as session:
         view = tables.see(session, table, caller.member)
@@ -194,7 +201,9 @@ def _ask_for_forest(
         return history.describe(caller.context, session, job)
 
 
-def read_request(kind: str, asked: d.ForestRequest, budget: Budget, view: View) -> JobRequest:
+def read_request(
+    kind: str, asked: requests.ForestRequest, budget: Budget, view: View
+) -> JobRequest:
     """The request for a forest, if the policy allows it."""
     learner = asked.learner or view.learner
     request = ask_to_train(kind, learner, budget, asked.parameters, view.domain)
@@ -202,9 +211,9 @@ def read_request(kind: str, asked: d.ForestRequest, budget: Budget, view: View) 
     return request
 
 
-def _table(session: Any, view: View, caller: Caller) -> d.TableInfo:
+def _table(session: Any, view: View, caller: Caller) -> responses.TableInfo:
     is_curator = roles.curates(session, caller.member, view.name)
-    return d.TableInfo(
+    return responses.TableInfo(
         name=view.name,
         title=view.table.title,
         version=view.table.version,
@@ -212,12 +221,14 @@ def _table(session: Any, view: View, caller: Caller) -> d.TableInfo:
         renewal=view.policy.renewal,
         learner=view.learner,
         domain=view.domain,
-        batches=[d.Batch.read(b) for b in tables.list_batches(session, view.name)],
+        batches=[responses.Batch.read(b) for b in tables.list_batches(session, view.name)],
         source=shown(view.table.source) if is_curator else None,
     )
 
 
-def _batch(session: Any, view: View, caller: Caller, batch: str, sees_whole: bool) -> d.BatchBudget:
+def _batch(
+    session: Any, view: View, caller: Caller, batch: str, sees_whole: bool
+) -> responses.BatchBudget:
     whole, own = accounts.states(caller.context, session, view, caller.member.name, batch)
     shown = account_document(whole) if sees_whole else None
-    return d.BatchBudget(batch=batch, own=account_document(own), whole=shown)
+    return responses.BatchBudget(batch=batch, own=account_document(own), whole=shown)

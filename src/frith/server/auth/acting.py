@@ -1,7 +1,7 @@
-"""Everything that somebody changes is written down with who changed it, or it does not happen.
+"""Every change is recorded with who made it, or it does not happen.
 
-`acting` opens the transaction of a change. Its event is an entry of the ledger's chain and part of the
-same transaction, so neither is there without the other. What is refused meanwhile is an event too.
+`acting` opens the transaction of a change. Its event is an entry of the ledger's chain in the same
+transaction, so neither exists without the other. A refusal is an event too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from frith.server.problems import Problem
 
 log = structlog.get_logger("frith.log")
 NOBODY = "(nobody)"
-"""The actor of who has not shown who they are."""
+"""The actor for callers who have not identified themselves."""
 DONE = "done"
 SINKS = "sinks"
-"""Where a server that keeps copies of the log remembers them."""
+"""The key under which a server that copies its log remembers the copies."""
 _SINK_WAIT = 30  # seconds
-_REFUSALS = 60  # of one caller that are written down one by one, in a minute
+_REFUSALS = 60  # refusals of one caller that are recorded one by one, in a minute
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def acting(
 ) -> Iterator[Session]:
     """The transaction of a change; its event is written at its end.
 
-    The ledger is locked first, as it is where something is sold, so that no two wait for each other.
+    Locks the ledger first, as every sale does, so that no two transactions wait for each other.
     `lock=False` is for changes of a job, which lock the job before.
     """
     check_sinks(context)
@@ -94,9 +94,9 @@ def check_sinks(context: Context) -> None:
 
 
 def tell(session: Session, **facts: Any) -> None:
-    """What the event of this transaction tells besides: `before`, `after`, `more`.
+    """Add `before`, `after` and `more` to the event of this transaction.
 
-    `action` and `target` take the place of what was meant to be done.
+    `action` and `target` replace the intended ones.
     """
     session.info.setdefault("facts", {}).update(facts)
 
@@ -104,7 +104,7 @@ def tell(session: Session, **facts: Any) -> None:
 def write_refusal(
     context: Context, actor: Actor, action: str, target: str, error: Exception
 ) -> None:
-    """Write a refusal down. It stands where that cannot be done: nothing was changed."""
+    """Record a refusal. If that fails, the refusal still stands: nothing was changed."""
     found: Refusals = context.memory.setdefault("refusals", Refusals())
     try:
         found.write(context, actor, action, target, error)
@@ -113,10 +113,10 @@ def write_refusal(
 
 
 class Refusals:
-    """Writes refusals down, those of one caller at most 60 in a minute; then it counts them.
+    """Records refusals, at most 60 a minute for one caller; further ones it only counts.
 
     A refusal changes nothing, and without a limit anybody could fill the ledger with them. The next one
-    that is written says how many were not.
+    that is recorded says how many were not.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -127,7 +127,7 @@ class Refusals:
     def write(
         self, context: Context, actor: Actor, action: str, target: str, error: Exception
     ) -> None:
-        """Write a refusal down, once."""
+        """Record a refusal, once."""
         if getattr(error, "is_written", False):
             return
         error.is_written = True  # type: ignore[attr-defined]

@@ -10,8 +10,9 @@ from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
-from frith.client.documents import NAME, ProblemResponse
+from frith.client.documents import NAME
 from frith.client.kinds import ProblemCode
+from frith.client.responses import ProblemResponse
 from frith.server.auth.access import route_of
 from frith.server.auth.acting import NOBODY, Actor, acting
 from frith.server.auth.members import Credential
@@ -34,12 +35,12 @@ class Caller:
     def act(
         self, action: str, target: str, *, lock: bool = True
     ) -> AbstractContextManager[Session]:
-        """The transaction of a change, which is written down as this caller's."""
+        """The transaction of a change, recorded as this caller's."""
         return acting(self.context, self.actor, action, target, lock=lock)
 
 
 def actor_of(scope: Scope) -> Actor:
-    """Who makes a request, as far as it is known."""
+    """Who makes a request, as far as known."""
     state = scope.get("state", {})
     address, request = address_of(scope), state.get("request", "")
     credential: Credential | None = state.get("credential")
@@ -76,7 +77,7 @@ Before = Annotated[
     Query(pattern=NAME, max_length=63, description="The id of the last job that you have."),
 ]
 HEAVY = [Depends(_limited)]
-"""Dependencies of a route that reads or makes much: at most `heavy_reads` run at once."""
+"""Dependencies of an expensive route: at most `heavy_reads` of them run at once."""
 _RETRY_AFTER = {
     "description": "Seconds to wait before asking again, where a wait helps.",
     "schema": {"type": "integer", "minimum": 1},

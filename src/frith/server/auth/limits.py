@@ -33,7 +33,7 @@ class RateLimit:
             return self._level(caller) + 1 > self._events
 
     def add(self, caller: str) -> bool:
-        """Count an event; False if it is over the limit, and then it does not count."""
+        """Count an event; False if it is over the limit, which does not count."""
         with self._lock:
             level = self._level(caller)
             if level + 1 > self._events:
@@ -50,10 +50,10 @@ class RateLimit:
 
 
 class ConcurrencyLimit:
-    """At most `places` requests at once, of which one caller has at most half.
+    """At most `places` requests at once, at most half of them from one caller.
 
     Further requests wait up to `patience` seconds, then get 503 with Retry-After. A place is held
-    until the response is sent, so a slow reader must not take all of them.
+    until the response is sent, so one slow reader must not hold all of them.
     """
 
     def __init__(self, places: int, patience: float = 5):
@@ -125,7 +125,7 @@ class BodyLimit:
 
 
 def _replayed(body: bytes, receive: Receive) -> Callable[[], Any]:
-    """A `receive` that returns the body once, then passes on what the connection says."""
+    """A `receive` that returns the body once, then passes on the connection's own messages."""
     given = False
 
     async def next_message() -> Message:

@@ -1,8 +1,8 @@
 """Signing in by an OpenID Connect issuer: the authorization code flow with PKCE, state and nonce.
 
-What a login needs to remember travels in a cookie of the browser that began it: no other browser can
-finish it. The session here ends after a few minutes, and is then renewed without a question as long as
-the issuer's lasts; the issuer may also end it at once (back-channel logout).
+A login keeps its state in a cookie of the browser that began it, so no other browser can finish it.
+The session here ends after a few minutes and renews itself without a question while the issuer's lasts;
+the issuer may also end it at once (back-channel logout).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ COOKIE = "frith_login"
 NOTE = "signed in by the issuer"
 _EVENT = "http://schemas.openid.net/event/backchannel-logout"
 _ORDER = (Role.OPERATOR, Role.CURATOR, Role.AUDITOR, Role.ANALYST)
-"""Which role somebody has whose groups have several."""
+"""The order in which one role wins if somebody's groups give several."""
 _SECONDS = 5
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A login that has begun: what the answer must hold, and where to go then."""
+    """A login that has begun: what the answer must contain, and where to go next."""
 
     state: str
     nonce: str
@@ -63,7 +63,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who the issuer says that somebody is."""
+    """Somebody's identity, as the issuer states it."""
 
     subject: str
     name: str
@@ -97,12 +97,12 @@ def begin(context: Context, issuer: Issuer, next: str, *, silent: bool) -> tuple
 
 
 def is_answer(begun: Begun, answer: dict[str, str]) -> bool:
-    """Whether an answer is one to this login."""
+    """Whether an answer belongs to this login."""
     return hmac.compare_digest(begun.state.encode(), answer.get("state", "").encode())
 
 
 def finish(context: Context, issuer: Issuer, begun: Begun, answer: dict[str, str]) -> Identity:
-    """Who signed in, by the issuer's answer to the browser that began this login."""
+    """Who signed in, according to the issuer's answer to the browser that began this login."""
     if not is_answer(begun, answer):
         raise _failed()
     if "iss" in answer and answer["iss"] != context.settings.oidc_issuer:
@@ -132,7 +132,7 @@ def _groups_in(settings: Settings, claims: dict[str, Any]) -> tuple[str, ...]:
 
 
 def still_has_role(settings: Settings, member: Member, claims: dict[str, Any]) -> bool:
-    """Whether the groups in a bearer token, where it has any, still give its member their role."""
+    """Whether the groups in a bearer token, if it lists any, still give its member their role."""
     if not settings.oidc_roles or settings.oidc_groups not in claims:
         return True
     return role_for(settings, _groups_in(settings, claims)) == member.role
@@ -160,7 +160,7 @@ def _exchange(settings: Settings, issuer: Issuer, code: str, verifier: str) -> d
 
 
 def _user_info(issuer: Issuer, token: str, claims: dict[str, Any]) -> dict[str, Any]:
-    """The claims, with those that the issuer tells on request; about the same subject only."""
+    """The claims, with those from the issuer's userinfo endpoint if they are about the same subject."""
     headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
     more = _fetch(urllib.request.Request(issuer.endpoint("userinfo_endpoint"), headers=headers))
     if more.get("sub") != claims["sub"]:
@@ -191,10 +191,10 @@ def role_for(settings: Settings, groups: tuple[str, ...]) -> Role | None:
 
 
 def settle(context: Context, session: Session, who: Identity) -> Member | None:
-    """The member that an identity is, with the role that its groups give; None if they may not enter.
+    """The member with this identity and the role that its groups give; None if they may not enter.
 
-    Where groups are mapped to roles, the issuer decides: who is new is added, who changed groups
-    changes roles, and who has lost them all is disabled, with all their tokens.
+    If groups are mapped to roles, the issuer decides: newcomers are added, people who changed groups
+    change roles, and people who have lost all groups are disabled, with all their tokens.
     """
     found, settings = find_subject(session, who.subject), context.settings
     if not settings.oidc_roles:
@@ -235,7 +235,7 @@ def open_session(context: Context, session: Session, member: Member, who: Identi
 
 
 def _unnamed(subject: str) -> str:
-    """What stands for a session of the issuer that it gave no name: any that it ends may be this one."""
+    """The name for an issuer's session without one: any session that the issuer ends may be this one."""
     return hashed(subject)[:32]
 
 
@@ -252,7 +252,7 @@ def read_logout(issuer: Issuer, client: str, text: str) -> tuple[str, str]:
 
 
 def end_sessions(context: Context, session: Session, sid: str, subject: str) -> list[str]:
-    """End what the issuer ends: one session, or all of a subject's; the members whose they were."""
+    """End what the issuer ends: one session, or all of a subject's. Returns the members concerned."""
     query = select(Token).where(Token.session.is_not(None), Token.revoked.is_(None))
     if sid:
         query = query.where(Token.session.in_([sid] + ([_unnamed(subject)] if subject else [])))

@@ -3,12 +3,12 @@
 A token is `frith_ID_SECRET`. Only the SHA-256 of the secret is kept: it has 256 random bits, so a
 slow hash would protect nothing more. Hashes are compared in constant time, even for an unknown ID.
 
-A token knows its parent, the token that made it. It does not outlive its parent, and it ends with it,
-whoever it is for: otherwise a thief, or somebody who leaves, would make another one first. Nor has it
-a scope that its parent lacks.
+A token knows its parent, the token that made it. It ends with its parent at the latest, whoever it is
+for: otherwise a thief, or somebody who leaves, would make another one first. It has no scope that its
+parent lacks.
 
-A service account is a member that is no person: it has an owner, ends on a day, and is disabled with
-its owner.
+A service account is a member that is not a person: it has an owner, expires on a day, and is disabled
+with its owner.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from frith.server.schema import BrowserSession, Member, TableCurator, Token
 
 PREFIX = "frith_"
 ISSUERS = "oidc-"
-"""How the name of a session of the issuer begins; no token's id does."""
-_OPERATORS_DAYS = 3650  # the longest that a token of the command line is valid
-_MOST = 1_000  # tokens of a member that have not expired: a thief makes as many as are allowed
+"""The prefix of names of the issuer's sessions; no token's id begins with it."""
+_OPERATORS_DAYS = 3650  # days that a token from the command line is valid, at most
+_MOST = 1_000  # unexpired tokens of a member: a thief makes as many as are allowed
 _AT_ONCE = 500  # tokens in one statement; databases have limits
 _HELD = (
     select(Token, Member)
@@ -71,7 +71,7 @@ def add_member(
     owner: str | None = None,
     days: int | None = None,
 ) -> Member:
-    """A new member. With an `owner` it is a service account, which ends after so many `days`."""
+    """A new member. With an `owner` it is a service account, which ends after `days` days."""
     check_name("member", name)
     if role not in set(Role):
         raise invalid(f"a member's role is one of {', '.join(Role)}")
@@ -96,13 +96,13 @@ def add_member(
 
 
 def facts_of(member: Member) -> dict[str, Any]:
-    """A member as events tell of them."""
+    """A member as events describe them."""
     names = ("role", "subject", "owner", "expires", "disabled")
     return {name: getattr(member, name) for name in names if getattr(member, name) is not None}
 
 
 def _check_owner(session: Session, owner: str, role: str) -> None:
-    """Refuse an account that nobody could answer for."""
+    """Refuse an account without anybody who can answer for it."""
     person = get_member(session, owner)
     if person.owner is not None or person.disabled is not None:
         raise invalid("the owner of a service account is a person who may sign in")
@@ -118,7 +118,7 @@ def get_member(session: Session, name: str) -> Member:
 
 
 def _locked(session: Session, name: str) -> Member:
-    """The member, until the end of this transaction: nobody disables them meanwhile."""
+    """The member, locked until this transaction ends, so that nobody disables them meanwhile."""
     get_member(session, name)
     return session.get_one(Member, name, with_for_update=True, populate_existing=True)
 
@@ -154,7 +154,7 @@ def set_disabled(
 
 
 def change_role(session: Session, name: str, role: str, by: Member | None = None) -> Member:
-    """Give a member another role. What the old one curated, the new one may not."""
+    """Give a member another role. They no longer curate what they curated before."""
     member = _locked(session, name)
     if by is not None and by.name == name:
         raise conflict("nobody changes their own role; ask another operator")
@@ -167,7 +167,7 @@ def change_role(session: Session, name: str, role: str, by: Member | None = None
 
 
 def change_owner(session: Session, name: str, owner: str) -> Member:
-    """Hand a service account over."""
+    """Give a service account another owner."""
     member = _locked(session, name)
     if member.owner is None:
         raise invalid(f"{name} is a person and has no owner")
@@ -279,7 +279,7 @@ def _end_of(context: Context, session: Session, by: Credential) -> str:
 
 
 def _check_name_of(context: Context, session: Session, by: Credential, member: str) -> None:
-    """Refuse a token in the name of somebody who can make their own, or whom the issuer lets in."""
+    """Refuse a token for somebody who can make their own, or who signs in through the issuer."""
     if by.member.name == member:
         return
     if context.settings.oidc_issuer and get_member(session, member).subject is not None:
@@ -291,7 +291,7 @@ def _check_name_of(context: Context, session: Session, by: Credential, member: s
 
 
 def _check_number_of(context: Context, session: Session, member: str) -> None:
-    """Refuse a token to somebody who has many; revoked ones count, or they could be made for ever."""
+    """Refuse a token to somebody who has many; revoked ones count, or there would be no end to them."""
     query = select(func.count()).where(Token.member == member, Token.expires > context.now())
     if (session.scalar(query) or 0) >= _MOST:
         raise Problem(
@@ -324,7 +324,7 @@ def end_tokens(context: Context, session: Session, tokens: Iterable[str]) -> Non
 
 
 def _made_by_issuer(session: Session, member: str) -> list[str]:
-    """What a member made with sessions of the issuer, which are no tokens that it could end with."""
+    """What a member made with the issuer's sessions, which are not tokens that it could end with."""
     query = select(Token.id).where(Token.minter == member, Token.parent.startswith(ISSUERS))
     return list(session.scalars(query))
 
@@ -348,14 +348,14 @@ def check_token(context: Context, session: Session, text: str) -> tuple[Token, M
 
 
 def credential_of(token: Token, member: Member) -> Credential:
-    """What the holder of a valid token came with; one that stands for the issuer's session is none."""
+    """What the holder of a valid token came with; a token for the issuer's session does not count."""
     if token.session is not None:
         return Credential(member, None, ISSUERS + token.id, scopes_of(member, token.scopes))
     return Credential(member, token.id, scopes=scopes_of(member, token.scopes))
 
 
 def split_token(text: str) -> tuple[str, str]:
-    """The id and the secret in the text of a token; empty where it is none of ours."""
+    """The id and the secret in the text of a token; empty if it is not one of ours."""
     parts = text.removeprefix(PREFIX).split("_")
     usable = text.startswith(PREFIX) and len(parts) == 2 and text.isascii()
     return (parts[0], parts[1]) if usable else ("", "")

@@ -45,7 +45,7 @@ from frith.server.problems import Problem, no_table, unauthorized
 from frith.server.schema import Member
 
 Prepare = Callable[[Context, Session, Member, Scope], Any]
-"""Reads what a route needs in the transaction that looks up the token. It raises no problem."""
+"""Reads what a route needs in the transaction that looks up the token. Must not raise a problem."""
 PUBLIC = ("/health", "/ready", "/sign-in", START, CALLBACK, LOGOUT, "/static/")
 BEARER = ("/v1", "/metrics")
 _SHOWN = 40  # characters of the id of a token that is none
@@ -95,7 +95,7 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     def count_failure(self, address: str) -> None:
-        """Count a login that failed; past the limit, its address is told to wait."""
+        """Count a failed login; past the limit, its address must wait."""
         if not self._failures.add(address):
             raise _too_many_guesses()
 
@@ -136,7 +136,7 @@ class AuthMiddleware:
         return credential
 
     def write_wrong(self, scope: Scope, secret: str, problem: Problem) -> None:
-        """Write down that a wrong token was shown, and which one it claims to be."""
+        """Record that a wrong token was used, and which one it claims to be."""
         target = split_token(secret)[0][:_SHOWN]
         write_refusal(self._context, actor_of(scope), "sign in", target, problem)
 
@@ -159,7 +159,7 @@ class AuthMiddleware:
         return credential
 
     def _make_ready(self, session: Session, credential: Credential, scope: Scope) -> None:
-        """While the transaction is open, find out what is refused, and read what the route needs."""
+        """In the open transaction, decide whether to refuse, and read what the route needs."""
         state = scope.setdefault("state", {})
         state["match"] = found = match(scope["method"], scope["path"])
         state["refusal"] = _refusal(session, found, credential, scope["path"])
@@ -168,7 +168,7 @@ class AuthMiddleware:
             state["prepared"] = ready
 
     def _is_due(self, scope: Scope, signed_in: SignedIn) -> bool:
-        """Whether the issuer should be asked again before a page is opened: halfway through a session."""
+        """Whether to ask the issuer again before a page is shown: halfway through a session."""
         if signed_in.renew is None or scope["method"] != "GET":
             return False
         is_page = _header(scope, b"sec-fetch-mode") == "navigate"
@@ -191,7 +191,7 @@ def is_public(path: str) -> bool:
 def _refusal(
     session: Session, found: Match | None, credential: Credential, path: str
 ) -> Problem | None:
-    """Why this caller may not use the route; None if they may, or if the router will find none."""
+    """Why this caller may not use the route; None if they may, or if there is no such route."""
     if "\0" in path:  # no name holds one, and PostgreSQL refuses it
         return Problem(ProblemCode.NOT_FOUND, "there is nothing here")
     if found is None:
@@ -214,7 +214,7 @@ def cookie_of(scope: Scope) -> str:
 
 
 def _guessed(address: str, secret: str) -> str:
-    """The token that is guessed at, from this address; one without an id is a token of its own."""
+    """The token being guessed, and the address; a text without an id counts as a token of its own."""
     return hashed(f"{address} {split_token(secret)[0] or secret}")
 
 
@@ -229,7 +229,7 @@ def _header(scope: Scope, name: bytes) -> str:
 def _to_sign_in(scope: Scope, *, silent: bool) -> RedirectResponse:
     """Redirect to the sign-in page, and from there back to a path of this server.
 
-    With `silent` the issuer is asked whether its session still lasts, without a question to anybody.
+    With `silent` the issuer only says whether its session still lasts, without asking the user.
     """
     path = quote(scope["path"] if scope["method"] == "GET" else "/", safe="/")
     place = f"{START}?silent=true&next={path}" if silent else f"/sign-in?next={path}"

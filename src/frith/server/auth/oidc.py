@@ -1,7 +1,7 @@
 """An OpenID Connect issuer: what it signed, with its keys, for our audience, and not expired.
 
 Not PyJWT's PyJWKClient: every caller waits for its lock while it fetches from a slow issuer, and it
-asks an issuer that fails again with every request.
+asks a failing issuer again with every request.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Issuer:
         self._services_at = -float("inf")
 
     def bearer(self, token: str) -> dict[str, Any]:
-        """What a valid bearer token says, or `unauthorized`."""
+        """The claims of a valid bearer token, or `unauthorized`."""
         return self.claims(token, self._audience)
 
     def subject(self, token: str) -> str:
@@ -60,7 +60,7 @@ class Issuer:
     def claims(
         self, token: str, audience: str, require: Sequence[str] = ("exp", "iss", "aud", "sub")
     ) -> dict[str, Any]:
-        """What a token says that the issuer signed for this audience, or `unauthorized`."""
+        """The claims of a token that the issuer signed for this audience, or `unauthorized`."""
         if not audience:
             raise unauthorized()
         try:
@@ -101,7 +101,7 @@ class Issuer:
     def _key(self, kid: str) -> jwt.PyJWK | None:
         """The key with this id; old keys and an unknown id make us fetch them again.
 
-        One thread fetches at a time. Others wait for it only if they have no fresh keys to go on with.
+        One thread fetches at a time. Others wait only if they have no fresh keys.
         """
         keys = self._fresh()
         if kid not in keys and self._fetching.acquire(blocking=not keys):
@@ -136,7 +136,7 @@ class Issuer:
 
 
 def _signs(key: jwt.PyJWK) -> bool:
-    """Whether it is a key for signatures, and not too short to trust them."""
+    """Whether it is a key for signatures, and long enough to trust."""
     is_long = not isinstance(key.key, RSAPublicKey) or key.key.key_size >= _RSA_BITS
     return key.public_key_use in (None, "sig") and is_long
 

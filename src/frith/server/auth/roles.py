@@ -29,7 +29,7 @@ def curators_of(session: Session, table: str) -> list[str]:
 
 
 def add_curator(context: Context, session: Session, table: str, member: str) -> None:
-    """Let a member curate a table; they need no grant for it any more."""
+    """Let a member curate a table; they no longer need a grant for it."""
     if session.get(RegisteredTable, table) is None:
         raise no_table()
     found = get_member(session, member)
@@ -42,7 +42,7 @@ def add_curator(context: Context, session: Session, table: str, member: str) -> 
 
 
 def remove_curator(session: Session, table: str, member: str) -> None:
-    """Let a member curate a table no longer; the last one stays, or nobody could change anything."""
+    """Stop a member from curating a table; the last curator stays, or nobody could change anything."""
     if session.get(TableCurator, (table, member)) is None:
         raise no_table()
     if curators_of(session, table) == [member]:

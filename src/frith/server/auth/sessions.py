@@ -33,12 +33,12 @@ _SIGNED_IN = (
 
 @dataclass(frozen=True)
 class SignedIn:
-    """The member who signed in, with what, and the CSRF token that their forms must send back."""
+    """The member who signed in, their credential, and the CSRF token that their forms must send back."""
 
     credential: Credential
     csrf: str
     renew: str | None = None
-    """When the issuer is asked again; None for a session that a token began."""
+    """When to ask the issuer again; None for a session that a token began."""
 
     @property
     def member(self) -> Member:
@@ -75,7 +75,7 @@ def check_session(context: Context, session: Session, cookie: str) -> SignedIn:
 
 
 def _halfway(token: Token) -> str:
-    """The middle of a token's time."""
+    """Halfway through a token's life."""
     created, expires = (datetime.fromisoformat(t) for t in (token.created, token.expires))
     return stamp(created + (expires - created) / 2)
 

@@ -1,6 +1,6 @@
 """The end of a rolling upgrade: from then on no earlier frith runs beside this one.
 
-Until then nothing is handed out that an earlier frith would not keep to, such as a token's scopes. A
+Until then the server hands out nothing that an earlier frith would ignore, such as a token's scopes. A
 database that began with this frith has nothing to wait for.
 """
 
@@ -20,7 +20,7 @@ _FINISHED = "upgraded"
 
 
 def check_finished(session: Session, what: str) -> None:
-    """Refuse what an earlier frith, which may still run on the same database, would not keep to."""
+    """Refuse what an earlier frith, which may still run on the same database, would ignore."""
     if session.get(Bookmark, _FINISHED) is None:
         raise conflict(
             f"an earlier frith may still run on this database, and would not keep to {what}; when none "
@@ -29,14 +29,14 @@ def check_finished(session: Session, what: str) -> None:
 
 
 def finish(context: Context, session: Session) -> None:
-    """Take over what an earlier frith wrote meanwhile, and allow what it would not have kept to.
+    """Take over what an earlier frith wrote meanwhile, and allow what it would have ignored.
 
     Members whom it added keep the role it gave them. Its tables get all operators as curators, as all
     earlier ones did.
     """
     members = list(session.scalars(select(Member).order_by(Member.name)))
     for member in members:
-        member.role = member.role  # read by the rule for earlier members, written down
+        member.role = member.role  # derived for earlier members; stored from now on
     curated = select(TableCurator.table)
     orphans = select(RegisteredTable.name).where(RegisteredTable.name.not_in(curated))
     found = sorted(session.scalars(orphans))

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from sqlalchemy.orm import Session
 
-from frith.client.documents import Account, Quote
 from frith.client.kinds import ProblemCode
+from frith.client.responses import Account, Quote
 from frith.errors import over_budget
 from frith.ledger import Book, Place, State
 from frith.privacy.budget import Budget
@@ -42,8 +42,8 @@ def open_accounts(
 ) -> tuple[str, str]:
     """The names of the table's account and the member's own; opens those that do not exist.
 
-    An existing account for other neighbors is a conflict and stays as it is; one that is not what the
-    chain says sells nothing.
+    An existing account for other neighbors is a conflict and stays unchanged; an account that differs
+    from the chain sells nothing.
     """
     book, account = context.book(session), account_of(context, table, batch)
     own = account.of(member or "")
@@ -154,7 +154,7 @@ def require(quote: Quote) -> None:
 
 
 def largest_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
-    """The largest epsilon, in four digits, that is left for a request with this delta; None if none is."""
+    """The largest epsilon that is left for a request with this delta, in four digits; None if nothing is."""
     if unit == "epsilon" or not left:
         guess = float(left)
     else:
@@ -166,7 +166,7 @@ def largest_epsilon(left: Fraction, unit: str, delta: Fraction) -> str | None:
     try:
         while Budget.of(largest, delta).cost_in(unit) > left:
             largest -= step
-    except ValueError:  # what is left buys no budget
+    except ValueError:  # the rest is too small for any budget
         return None
     return f"{float(largest):.4g}"
 
@@ -194,7 +194,7 @@ def settle_neighbors(book: Book, name: str, table: View) -> None:
     """Make sure that an account is for the table's neighbors.
 
     The domain of a registered table never changes. So an account from before accounts named their
-    neighbors was only charged for the table's, and this writes them down.
+    neighbors was only charged for the table's neighbors, and this records them.
     """
     state = book.state(name)
     if state.neighbors is None:

@@ -18,12 +18,12 @@ from frith.server.context import Context
 from frith.server.schema import Bookmark, RegisteredTable
 
 _MARK = "alert "
-"""Begins the names of bookmarks: which account's alert was sent."""
+"""The prefix of bookmarks that name accounts whose alert was sent."""
 
 
 @dataclass(frozen=True)
 class Alert:
-    """A table's account that has spent or reserved so much of its budget."""
+    """A table's account that is nearly used up, and the share spent or reserved."""
 
     table: str
     account: str
@@ -48,7 +48,7 @@ def used_of(state: State) -> Fraction:
 
 
 def is_near(context: Context, state: State) -> bool:
-    """Whether an account is at or past the part that the operator wants to be told of."""
+    """Whether an account has reached the share at which the operator wants an alert."""
     percent = context.settings.alert_percent
     return bool(percent) and used_of(state) * 100 >= percent
 
@@ -66,7 +66,7 @@ def find_near(context: Context, session: Session, tables: Iterable[RegisteredTab
 
 
 def told(session: Session) -> set[str]:
-    """The accounts whose alerts were sent and still held then."""
+    """The accounts whose alerts were sent and still held at that time."""
     query = select(Bookmark.name).where(Bookmark.name.startswith(_MARK))
     return {name.removeprefix(_MARK) for name in session.scalars(query)}
 

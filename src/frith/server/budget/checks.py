@@ -1,4 +1,4 @@
-"""Before a sale: the rows that it relies on are what the chain says, and the clock can be believed."""
+"""Before a sale: checks the rows that it relies on against the chain, and the clock."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from frith.server.schema import Batch, Grant, RegisteredTable
 def check_sale(
     context: Context, session: Session, view: View, member: str, batch: str | None = None
 ) -> None:
-    """Refuse a sale that would rely on something that the chain does not say.
+    """Refuse a sale that relies on something that the chain does not state.
 
     The caller has locked the ledger, so what is committed does not change meanwhile. Everything is
-    read anew: the table may have been looked at before the lock.
+    read again: the table may have been read before the lock.
     """
     walk = context.watch.follow()
     terms = _terms(session, view, member, batch)
@@ -30,7 +30,7 @@ def check_sale(
 
 
 def check_accounts(context: Context, session: Session, *places: Place) -> None:
-    """Refuse to use accounts that are not what the chain says; one that is not open yet is new."""
+    """Refuse accounts that differ from the chain; an account that is not open yet is new."""
     walk = context.watch.follow()
     found = context.book(session).find(*(place.name for place in places))
     doubts = [walk.doubt(found[p.name]) for p in places if p.name in found]
@@ -38,7 +38,7 @@ def check_accounts(context: Context, session: Session, *places: Place) -> None:
 
 
 def doubt_terms(walk: Walk, terms: Terms) -> str | None:
-    """What is wrong with some terms; None where they are those last written."""
+    """What is wrong with some terms; None if they are the last ones in the chain."""
     if walk.terms.get(terms.subject) == terms.meaning:
         return None
     return f"the {terms.subject} is not the one last written"

@@ -32,7 +32,7 @@ def stream_json(caller: Caller) -> Response:
 
 
 def page_for(caller: Caller, after: int, limit: int) -> list[Receipt]:
-    """At most `limit` entries after one, of those that the caller may see."""
+    """At most `limit` entries that the caller may see, after one entry."""
     with caller.read() as session:
         book = caller.context.book(session)
         if caller.member.sees_everything:
@@ -42,7 +42,7 @@ def page_for(caller: Caller, after: int, limit: int) -> list[Receipt]:
 
 
 def _pages(caller: Caller) -> Iterator[list[Receipt]]:
-    """All pages. Each is read in its own transaction, which is safe: entries are only ever added."""
+    """All pages, each read in its own transaction, which is safe: entries are only ever added."""
     after = 0
     while page := page_for(caller, after, PAGE):
         yield page

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 from fastapi.responses import StreamingResponse
 
-from frith.client.documents import LogLine
+from frith.client.responses import LogLine
 from frith.ledger.log import Filter, Line, find, lines
 from frith.server.auth.caller import Caller
 
@@ -35,7 +35,7 @@ Wanted = Annotated[Filter, Depends(_wanted)]
 def search(
     caller: Caller, wanted: Filter, before: int | None = None, limit: int = PAGE
 ) -> tuple[list[Line], int | None]:
-    """The newest lines that are wanted, and where to look on."""
+    """The newest lines that pass the filter, and where to continue."""
     with caller.read() as session:
         return find(caller.context.book(session), wanted, limit, before)
 
@@ -62,7 +62,7 @@ _FACTS = ("role", "address", "request", "via", "before", "after", "more")
 
 
 def export(caller: Caller, after: int = 0) -> Response:
-    """The whole log, oldest first, a JSON object a line, with all that its hashes are over."""
+    """The whole log, oldest first, a JSON object a line, with everything that its hashes cover."""
     first = _page(caller, after)
     return StreamingResponse(_pages(caller, first), media_type="application/jsonl")
 

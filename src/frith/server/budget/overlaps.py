@@ -1,8 +1,8 @@
 """Sources that hold the same records: a second budget over the same people is a raise in disguise.
 
-Files are compared by what they are on the disk, tables of a database by their name; a query, or what
-was signed for, such as a view, may read every table of its database. Hosts and users are not compared:
-one host has many names. A copy of the records cannot be seen from here.
+Files are compared by their identity on the disk, tables of a database by name; a query, or a source
+that a curator signed for, such as a view, may read every table of its database. Hosts and users are not
+compared: one host has many names. Nothing here can detect a copy of the records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def used(session: Session) -> list[Used]:
 
 
 class Overlaps:
-    """Compares a new source with all others. Files are looked at when it is made, before a transaction."""
+    """Compares a new source with all others. It looks at files when it is made, before a transaction."""
 
     def __init__(self, context: Context, source: Source, signed: bool = False):
         with context.database.read() as session:
@@ -63,7 +63,7 @@ class Overlaps:
         return sorted({each.table for each in found if known.get((each.source, each.signed), True)})
 
     def check(self, session: Session, by: str, *, but: str | None = None) -> None:
-        """Refuse records that another table has, unless an operator says so; the event names the tables.
+        """Refuse records that another table has, unless an operator registers them; the event says which.
 
         `but` is the table whose own account is charged for them anyway.
         """
@@ -81,7 +81,7 @@ class Overlaps:
 
 
 def _reads(settings: Settings, stored: str, signed: bool) -> Records:
-    """What a source reads; nothing where it cannot be found any more."""
+    """What a source reads; nothing if it no longer exists."""
     try:
         source = read_source(settings, stored)
         connection = connection_of(settings, source)

@@ -1,8 +1,8 @@
 """Tables without public bounds: their domain is bought from their own budget when they are registered.
 
 The price is charged to the table's account, in a transaction of its own, before a record is read. Then
-noise is drawn, and the table is registered with the domain. What fails between the two has cost its
-price: the account stays open, and a second try is a second draw and a second charge.
+noise is drawn, and the table is registered with the domain. A failure between the two costs the price:
+the account stays open, and a second try is a second draw and a second charge.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from frith.client.documents import PaidTableRequest
+from frith.client.requests import PaidTableRequest
 from frith.domain import Domain, Person
 from frith.errors import DomainError, FrithError
 from frith.learners.private_domain import DraftPlan, draft_charged
@@ -35,7 +35,7 @@ _CHARGED = "the domain's price was charged before it was drawn, and stays charge
 def register_paid(
     context: Context, request: PaidTableRequest, curator: str, act: tables.Act
 ) -> None:
-    """Buy a table's domain and register the table with it. Everything declared is checked before.
+    """Buy a table's domain and register the table with it, after checking everything declared.
 
     The charge is anchored before a record is read: no copy of the database that lacks it passes.
     """

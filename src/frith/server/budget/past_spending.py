@@ -25,7 +25,7 @@ _FEWEST, _MOST = 8, 200  # points of a line
 
 @dataclass(frozen=True)
 class Spent:
-    """What a member had spent in all, since a time."""
+    """What a member had spent in total, from a time on."""
 
     member: str
     at: float
@@ -47,8 +47,8 @@ def recent(session: Session, table: str, limit: int) -> list[Receipt]:
 def spending(session: Session, table: str) -> list[Spent]:
     """What each member had spent on a table, over all periods and batches, as it grew.
 
-    A running total is in every entry. So the chart needs each account's last entry before some
-    places of the chain, which the index finds; in a short chain every entry is such a place.
+    Every entry has a running total. So the chart needs each account's last entry before some points of
+    the chain, which the index finds; in a short chain every entry is such a point.
     """
     run = session.connection().execute
     mine = (account.c.table == table, account.c.member.is_not(None))
@@ -73,7 +73,7 @@ def spending(session: Session, table: str) -> list[Spent]:
 
 
 def _added_up(owners: dict[str, str], rows: Iterable[Any]) -> list[Spent]:
-    """The sums of each member's accounts, whenever they grew."""
+    """The sum of each member's accounts, each time it grew."""
     accounts, members, found = dict[str, Fraction](), dict[str, Fraction](), list[Spent]()
     for name, at, text in rows:
         spent, member = Fraction(text), owners[name]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from frith.client.documents import POLICY_AMOUNTS, PolicyRequest
+from frith.client.requests import POLICY_AMOUNTS, PolicyRequest
 from frith.learners import BY_NAME
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
@@ -40,7 +40,7 @@ class Policy:
     renewal_days: int | None = None
     renewal_start: str | None = None
     approval_epsilon: str | None = None
-    """Requests for more than this wait for a curator's approval; None where none do."""
+    """Requests for more than this wait for a curator's approval; None if none do."""
 
     def __post_init__(self) -> None:
         budget = self.budget
@@ -94,7 +94,7 @@ class Policy:
         return self.approval_epsilon is not None and request.epsilon > exact(self.approval_epsilon)
 
     def is_raised_by(self, other: Policy) -> bool:
-        """Whether another policy lets more be spent in all; that needs two people."""
+        """Whether another policy allows more spending in total, which needs two people."""
         return other.budget.epsilon > self.budget.epsilon or other.budget.total > self.budget.total
 
     def period(self, now: datetime) -> int | None:
@@ -115,7 +115,7 @@ class Policy:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The policy; what an earlier frith does not know is left out where it is not set."""
+        """The policy as JSON, without unset fields that an earlier frith does not know."""
         found = {n: getattr(self, n) for n in self.__slots__} | {"learners": list(self.learners)}
         if self.approval_epsilon is None:
             del found["approval_epsilon"]

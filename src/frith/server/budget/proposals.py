@@ -1,8 +1,8 @@
 """What one person proposes and another one approves: raises of a budget, and requests that must wait.
 
-A table's total is what protects people, so no one raises it alone. Whoever approves is another person
-than who proposed, and than who owns the service account that did, and curates the table or operates
-the server.
+A table's total budget protects people, so nobody raises it alone. Another person approves: neither the
+proposer nor the owner of the service account that proposed, but a curator of the table or an operator
+of the server.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import PolicyRequest
-from frith.client.documents import Proposal as ProposalDocument
 from frith.client.kinds import ProblemCode, ProposalKind, ProposalState
+from frith.client.requests import PolicyRequest
+from frith.client.responses import Proposal as ProposalDocument
 from frith.server.auth.acting import tell
 from frith.server.auth.members import get_member
 from frith.server.auth.roles import curated_by, curates
@@ -44,7 +44,7 @@ def propose_raise(
 
 
 def propose_job(context: Context, session: Session, job: Job, by: Member, reason: str) -> Proposal:
-    """Let a job wait for somebody's approval."""
+    """Make a job wait for somebody's approval."""
     documents = json.dumps({} if by.owner is None else {"owner": by.owner})
     return _add(context, session, ProposalKind.REQUEST, job.table, by, documents, reason, job.id)
 
@@ -81,7 +81,7 @@ def _add(
 
 
 def list_proposals(session: Session, member: Member) -> list[Proposal]:
-    """What waits, and what was decided, that a member may see; the newest first."""
+    """The open and decided proposals that a member may see, the newest first."""
     query = select(Proposal).order_by(Proposal.created.desc(), Proposal.id.desc()).limit(_OPEN)
     if not member.sees_everything:
         mine = Proposal.table.in_(curated_by(session, member))
@@ -131,7 +131,7 @@ def decide(
 
 
 def _people(session: Session, found: Proposal) -> set[str | None]:
-    """Who proposed this; of a service account, also who owned it then and who does now."""
+    """Who proposed this; for a service account, also its owner then and its owner now."""
     then = json.loads(found.document).get("owner")
     return {found.member, then, get_member(session, found.member).owner}
 

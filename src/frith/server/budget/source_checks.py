@@ -1,7 +1,7 @@
 """Sources of registrations are opened on threads of their own: few, and with a deadline.
 
-A database that accepts a connection and never answers would otherwise hold the thread that serves
-the request, and forty such requests every thread of the server.
+A database that accepts a connection and never answers would otherwise block the thread that serves the
+request, and forty such requests would block every thread of the server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def in_time(check: Callable[[], T], seconds: float) -> T:
-    """What `check` returns or raises, or a problem if it takes longer; 0 seconds are no limit."""
+    """What `check` returns or raises, or a problem if it takes longer; 0 seconds mean no limit."""
     if not _places.acquire(blocking=False):
         raise Problem(
             ProblemCode.TOO_MANY,

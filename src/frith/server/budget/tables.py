@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import BatchRequest, TableRequest
-from frith.client.documents import Grant as GrantDocument
 from frith.client.kinds import ProblemCode, Role
+from frith.client.requests import BatchRequest, TableRequest
+from frith.client.responses import Grant as GrantDocument
 from frith.domain import Domain
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
@@ -59,11 +59,11 @@ def register(
 ) -> RegisteredTable:
     """Register a source with its reviewed domain, and open its account. Reads no record.
 
-    The `curator` is its first; without one, an operator names one.
+    `curator` is the table's first; without one, an operator names one later.
 
     With `signed` the curator states that each row of a query or a view depends on one protected
-    record alone; a plain table or file needs no statement. `types` is what `check_source` said before
-    this transaction: a source that does not answer would block every writer.
+    record alone; a plain table or file needs no statement. `types` is what `check_source` returned
+    before this transaction: a source that does not answer would block every writer.
     """
     check_name("table", name)
     if session.get(RegisteredTable, name) is not None:
@@ -105,7 +105,7 @@ Act = Callable[[str, str], AbstractContextManager[Session]]
 
 
 def register_request(context: Context, request: TableRequest, curator: str, act: Act) -> None:
-    """Register what a curator asks for; its source is opened before the transaction."""
+    """Register the table that a curator asks for; opens its source before the transaction."""
     domain, policy = read_domain(request.domain), read_policy(request.policy)
     if domain.paid is not None:
         raise invalid(
@@ -136,8 +136,8 @@ def check_source(
 ) -> Mapping[str, str]:
     """The types of the columns, after their names and types were checked.
 
-    Refuses a source that needs the curator's signature and has none. What an engine says reaches the
-    curator without what belongs to the operator.
+    Refuses a source that needs the curator's signature and has none. The curator sees an engine's message
+    without what only the operator may know.
     """
     if domain.learned:
         raise invalid(
@@ -171,7 +171,7 @@ def update_policy(
 ) -> None:
     """Replace the policy; delta and renewal are fixed when a table is registered.
 
-    A larger budget needs two people: one who proposes it, and another one who approves.
+    A larger budget needs two people: one proposes it, and another approves.
     """
     table = get_table(session, name)
     old = policy_of(table)
@@ -201,7 +201,7 @@ def _check_policy(session: Session, view: View) -> None:
 def raise_version(context: Context, name: str, act: Act) -> int:
     """State that the records have changed: a repeated request is now a new one. Budgets stay.
 
-    The types of the columns are noted again.
+    Records the types of the columns again.
     """
     with context.database.read() as session:
         found = get_table(session, name)
@@ -248,7 +248,7 @@ def add_batch(
 def add_batch_request(
     context: Context, table: str, request: BatchRequest, curator: str, act: Act
 ) -> None:
-    """Add the batch that a curator asks for; its source is opened before the transaction."""
+    """Add the batch that a curator asks for; opens its source before the transaction."""
     with context.database.read() as session:
         found = get_table(session, table)
     source = Source.of(request)
@@ -360,7 +360,7 @@ def see(session: Session, name: str, member: Member) -> View:
 
 
 def sees_whole(session: Session, member: Member, table: str) -> bool:
-    """Whether a member may read everything about a table but its records: its curators and auditors."""
+    """Whether a member may read everything about a table but its records: curators and auditors may."""
     return member.is_auditor or curates(session, member, table)
 
 

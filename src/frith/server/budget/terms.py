@@ -1,7 +1,7 @@
 """What a table's terms are: its policy, its batches and its grants, as the chain states them.
 
-Every change of one is an entry of the ledger, which carries its hash. So a row that was edited past
-the server is not what the chain says, and nothing is sold on it.
+Every change of a term is an entry of the ledger, which carries its hash. So a row that was edited
+behind the server's back differs from the chain, and nothing is sold on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Terms(NamedTuple):
 
 
 def policy_terms(table: RegisteredTable) -> Terms:
-    """What is sold, and whose: a source or a person's column may not be exchanged for another."""
+    """What is sold: neither the source nor the person's column may be exchanged for another."""
     terms = _hashed(json.dumps([table.policy, table.domain, table.source]))
     return Terms(table.name, f"policy of {table.name}", terms)
 

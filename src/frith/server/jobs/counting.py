@@ -1,4 +1,4 @@
-"""Counts for several parties: the answer to one question, noisy, or masked for a secure sum."""
+"""Counts for several parties: one question's answer, noisy, or masked for a secure sum."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _kernel(asked: JobRequest, domain: Domain) -> Question:
 
 
 def _masking(asked: JobRequest, settings: Settings) -> PairMasks | None:
-    """This server's side of a round, checked against what all parties must see alike."""
+    """This server's side of a round, checked against what all parties must see the same way."""
     said = asked.details["round"]
     if said is None:
         return None

@@ -1,4 +1,4 @@
-"""What the ledger must say about a job, and whether it does."""
+"""Whether the ledger's entries about a job are the ones that it must have."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _STEPS = {
     JobState.FAILED: (_PAID, _FREED),
     JobState.CANCELLED: (_PAID, _FREED),
 }
-"""What each of a job's two accounts was asked to do, by the state of the job."""
+"""The entries that each of a job's two accounts must have, by the job's state."""
 _ROUNDED = Fraction(1, 10**9)
-"""Rho is worked out in floats: another machine may differ in the last digits."""
+"""Rho is computed in floats: another machine may differ in the last digits."""
 
 
 def doubt_job(job: Job, steps: Sequence[Step], earlier: Job | None) -> str | None:
-    """What is wrong with a job and the entries about it; None where they agree.
+    """What is wrong with a job and the entries about it; None if they agree.
 
     `earlier` is the job whose release answers this one: such a job pays on its member's account
     alone.
@@ -54,7 +54,7 @@ def doubt_job(job: Job, steps: Sequence[Step], earlier: Job | None) -> str | Non
             return f"job {job.id} is {job.state}, and the ledger says: {done}"
     try:
         cost = asked.budget.cost_in(own[0].unit)
-    except OutsideWindow:  # an older frith took it; it is flagged for that
+    except OutsideWindow:  # an older frith accepted it; another check flags it
         return None
     except ValueError:
         return f"job {job.id}: its request has no price on its accounts"
@@ -67,6 +67,6 @@ def doubt_job(job: Job, steps: Sequence[Step], earlier: Job | None) -> str | Non
 
 
 def _same(job: Job, earlier: Job) -> bool:
-    """Whether two jobs asked the same of the same version of a table."""
+    """Whether two jobs made the same request on the same version of a table."""
     asked = [(j.table, j.version, j.body_hash) for j in (job, earlier)]
     return asked[0] == asked[1]

@@ -1,8 +1,7 @@
 """Released documents on their way out, in bounded memory.
 
-A release is stored as packed JSON. A download is read from the database and unpacked piece by piece,
-and never parsed. What needs the parsed forest (pages, pictures, rules, predictions) is for those of
-`shown_bytes` at most.
+A release is stored as packed JSON. A download reads and unpacks it piece by piece and never parses it.
+What needs the parsed forest (pages, pictures, rules, predictions) is limited to forests of `shown_bytes`.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def with_fields(fields: dict[str, Any], pieces: Iterator[bytes]) -> Iterator[byt
 
 
 def forest_alone(packed: Iterable[bytes]) -> Iterator[bytes]:
-    """The document's forest, without what stands beside it; a newline ends the file.
+    """The document's forest, without the fields around it; a newline ends the file.
 
-    The last piece is held back until the next one comes, because its end is cut off.
+    Holds each piece back until the next one comes, because the end of the last is cut off.
     """
     pieces = unpacked(packed)
     held = b""

@@ -11,8 +11,8 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from frith.client.documents import PredictionResponse, Quote
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.responses import PredictionResponse, Quote
 from frith.curator.scoring import ScoreRequest
 from frith.errors import FrithError
 from frith.forest import Forest
@@ -52,7 +52,7 @@ class About:
 class Released:
     """A forest as one member got it, by the request that grew its trees.
 
-    What was released stays in the database until it is needed.
+    The release stays in the database until it is needed.
     """
 
     context: Context
@@ -93,19 +93,19 @@ class Released:
         return replace(made, date=self.job.created[:10])
 
     def effects(self) -> Effects:
-        """What its scores add up to; a forest of counts has none."""
+        """The effects of a forest of scores; a forest of counts has none."""
         forest = self.forest()
         if forest.kind is not ValueKind.SCORES:
             raise Problem(ProblemCode.NOT_FOUND, NO_SCORES)
         return forest.effects()
 
     def rules(self) -> RuleList:
-        """Its rules: those that were counted, if any were."""
+        """Its rules: the counted ones, if any were counted."""
         forest = self._of_labels("rules")
         return (forest.measured or forest).rules()
 
     def _of_labels(self, what: str) -> Forest:
-        """The forest, for what is made of labels."""
+        """The forest, if it predicts labels; refuses one that predicts a number."""
         forest = self.forest()
         try:
             refuse_number(forest.domain, what)
@@ -149,7 +149,7 @@ def find_forest(context: Context, session: Session, forest: str, member: Member)
 def list_forests(
     context: Context, session: Session, member: Member, before: str | None, limit: int
 ) -> list[Job]:
-    """At most `limit` of the member's forests, the newest first, of those that are shown already."""
+    """At most `limit` of the member's forests that are shown already, the newest first."""
     done = (
         Job.kind.in_([kind for kind in JobKind if kind.makes_forest]),
         Job.state == JobState.DONE,
@@ -200,14 +200,9 @@ def ask(
 
 
 def quote(
-    context: Context,
-    session: Session,
-    forest: str,
-    member: Member,
-    budget: Budget,
-    about: About,
+    context: Context, session: Session, forest: str, member: Member, budget: Budget, about: About
 ) -> Quote:
-    """What `ask` would cost; refused if `ask` would be, whatever is left of the budget."""
+    """What `ask` would cost; refuses what `ask` would refuse, whatever is left of the budget."""
     view, request, own = _request(context, session, forest, member, budget, about)
     found = sizes.estimate(session, request, view.domain)
     sizes.check(context.settings, found)
@@ -216,12 +211,7 @@ def quote(
 
 
 def _request(
-    context: Context,
-    session: Session,
-    forest: str,
-    member: Member,
-    budget: Budget,
-    about: About,
+    context: Context, session: Session, forest: str, member: Member, budget: Budget, about: About
 ) -> tuple[View, JobRequest, str | None]:
     found = find_forest(context, session, forest, member)
     view = see(session, found.job.table, member)
@@ -253,7 +243,7 @@ def ask_about(
 
 
 def _scoring(found: Released, view: View, asked: ScoreRequest) -> dict[str, Any]:
-    """What is scored, in one canonical form."""
+    """What to score, in one canonical form."""
     domain = view.domain.view(found.asked.details["columns"])
     try:
         plan = asked.read(domain)
@@ -298,7 +288,7 @@ def _batches_in(session: Session, job: Job) -> set[str]:
 
 
 def predict(forest: Forest, records: list[dict[str, Any]]) -> PredictionResponse:
-    """What is predicted for an analyst's own records."""
+    """The predictions for an analyst's own records."""
     names = forest.domain.names
     for record in records:
         unknown = [name for name in record if name not in names]

@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, defer
 from sqlalchemy.orm.attributes import set_committed_value
 
-from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState, ProblemCode
+from frith.client.responses import JobResponse
 from frith.ledger import Receipt
 from frith.server.auth import roles
 from frith.server.budget import tables
@@ -25,9 +25,7 @@ from frith.server.schema import Job, Member, Release
 
 PAGE = 100  # jobs listed at a time
 _SHOWN = 20_000  # characters of a request in a list
-_QUESTION = (
-    ', "question": '  # what follows in a request's text is left out of a list where it is long
-)
+_QUESTION = ', "question": '  # what follows in a request's text is left out of a list if it is long
 
 
 def find_job(session: Session, job: str, member: Member) -> Job:
@@ -50,7 +48,7 @@ def list_jobs(
 ) -> list[Job]:
     """At most `limit` of the member's jobs, the newest first, or those before one of them.
 
-    They say what was asked, but no long question: a hundred of those would be a hundred megabytes.
+    Long questions are left out of the requests: a hundred of them would be a hundred megabytes.
     """
     start = func.substr(Job.body, 1, _SHOWN)
     query = select(Job, start).options(defer(Job.body)).where(*where)
@@ -71,7 +69,7 @@ def list_jobs(
 
 
 def may_answer(context: Context) -> ColumnElement[bool]:
-    """Whether a job has a result or may have one: a failure is no secret once it is shown.
+    """Whether a job has a result or may get one: a failure is no secret once it is shown.
 
     The lease of a job that has ended lasts until it is shown.
     """
@@ -88,7 +86,7 @@ def maker(session: Session, release: str) -> Job:
 
 
 def repeated(session: Session, jobs: Sequence[Job]) -> dict[str, Job]:
-    """The jobs whose releases answer some of these; a job that makes its own is left out."""
+    """The jobs whose releases answer some of these jobs, without those that make their own."""
     wanted = [job.release for job in jobs if job.release is not None]
     query = select(Release.id, Job).join(Job, Release.job == Job.id).where(Release.id.in_(wanted))
     makers = {row[0]: row[1] for row in session.execute(query)} if wanted else {}
@@ -97,7 +95,7 @@ def repeated(session: Session, jobs: Sequence[Job]) -> dict[str, Job]:
 
 
 def shown_state(context: Context, job: Job) -> JobState:
-    """The state to show: on a delivery schedule, a finished job shows as running until due."""
+    """The state to show: with a delivery schedule, a finished job shows as running until it is due."""
     if job.state not in (JobState.DONE, JobState.FAILED) or not is_held_back(context, job):
         return JobState(job.state)
     return JobState.RUNNING

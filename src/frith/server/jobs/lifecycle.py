@@ -37,7 +37,7 @@ from frith.server.schema import Batch, Job, Journal, Member, Release
 MAX_ATTEMPTS = 5
 
 Reads = tuple[str, bool]
-"""What a job reads: a table, and whether one of its batches."""
+"""What a job reads: a table, and one of its batches or None."""
 
 
 def reads_of(job: Job) -> Reads | None:
@@ -52,7 +52,7 @@ class Lost(Exception):
 def take(
     context: Context, session: Session, worker: str, avoided: Iterable[Reads] = ()
 ) -> Job | None:
-    """Lease a job that no worker has; first one whose worker fell silent.
+    """Lease a job that no worker has; first a job whose worker fell silent.
 
     Otherwise dry runs come last, then members with the fewest running jobs come first, then the
     oldest job. A member has at most `running_per_member` running jobs. Jobs that read what is
@@ -135,7 +135,7 @@ def start(
 
 
 def _accounts(context: Context, session: Session, job: Job) -> list[str]:
-    """The accounts that pay for the job, as the chain says; the job's own row may lie."""
+    """The accounts that pay for the job, according to the chain; the job's own row may be wrong."""
     steps = context.book(session).steps([job.id]).get(job.id, [])
     walk, earlier = context.watch.follow(), history.repeated(session, [job]).get(job.id)
     states = context.book(session).find(*(step.account for step in steps)).values()
@@ -146,7 +146,7 @@ def _accounts(context: Context, session: Session, job: Job) -> list[str]:
 
 
 def _terms(session: Session, job: Job) -> list[Terms]:
-    """What the chain must say of the source that the job reads."""
+    """The terms that the chain must hold for the source that the job reads."""
     found = [policy_terms(get_table(session, job.table))]
     if job.kind == JobKind.UPDATE:
         batch = session.get_one(Batch, (job.table, JobRequest.read(job.body).details["batch"]))
@@ -212,8 +212,8 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
     """Cancel a queued job and its reservation, or stop a running one, whose charge is kept.
 
     The worker of a stopped job kills its process. With a delivery schedule only curators stop
-    running jobs: whether there is still something to stop would tell how far a job is. The job is
-    locked before the ledger, as workers do, so that there is no deadlock.
+    running jobs: whether there is still something to stop would reveal how far a job is. Locks the
+    job before the ledger, as workers do, so that there is no deadlock.
     """
     session.refresh(job, with_for_update=True)
     context.book(session).lock()
@@ -253,9 +253,9 @@ def settle(context: Context, session: Session, job: Job, approve: bool) -> None:
 
 
 def give_back_room(session: Session, job: Job, *, all_of_it: bool = False) -> None:
-    """Take what a job does not store after all from what its member stores.
+    """Subtract what a job will not store after all from what its member stores.
 
-    Its request and its entries stay, unless it is forgotten. They count, or somebody who asks and
+    Its request and its entries stay and count, unless it is forgotten: otherwise somebody who asks and
     cancels could fill the disk for nothing.
     """
     kept = 0 if all_of_it else min(job.stored, LEAST_STORED + len(job.body))

@@ -41,9 +41,9 @@ def accept(
 ) -> Job:
     """Reserve the cost of a request and queue it, or return the job that it repeats.
 
-    Where the policy wants it approved, it waits, with the `reason` that the analyst gives.
+    If the policy requires approval, it waits, with the `reason` that the analyst gives.
 
-    The ledger is locked before the look-up, so that one of two simultaneous requests is first.
+    Locks the ledger before the look-up, so that one of two simultaneous requests is first.
     """
     context.book(session).lock()
     told = {"kind": asked.kind, "epsilon": show(asked.budget.epsilon)}
@@ -148,7 +148,7 @@ def _check_queue(context: Context, session: Session, member: Member) -> None:
 
 
 def _check_stored(context: Context, session: Session, member: Member, further: int) -> None:
-    """Count what a job will store, also if it repeats another's: an answer must not tell that it does."""
+    """Count what a job will store, even if it repeats another's: an answer must not reveal that it does."""
     own = session.get_one(Member, member.name, with_for_update=True)
     most, days = context.settings.stored_per_member, context.settings.dry_run_days
     if own.stored + further > most:

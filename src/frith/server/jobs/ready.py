@@ -21,7 +21,7 @@ _KEPT_SECONDS = 1.0
 
 
 class Readiness:
-    """What was found last, for a second: anybody may ask, and each look costs a query or three."""
+    """The last result, kept for a second: anybody may ask, and each look costs a few queries."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ def _workers(context: Context, session: Session) -> bool:
 
 
 def _disk(context: Context) -> bool:
-    """Room for a SQLite database to grow; the disk of a PostgreSQL server is not seen from here."""
+    """Whether a SQLite database has room to grow; a PostgreSQL server's disk cannot be seen from here."""
     file = context.database.file
     if file is None:
         return True
@@ -64,7 +64,7 @@ def _disk(context: Context) -> bool:
 
 
 def _ledger(context: Context, session: Session) -> bool:
-    """Nothing was found about the chain, and its head is its last entry: a few rows, not all of it."""
+    """Whether no verification found anything and the chain's head is its last entry; reads a few rows."""
     connection = session.connection()
     last = connection.execute(select(entry.c.id, entry.c.hash).order_by(entry.c.id.desc())).first()
     said = connection.execute(select(head.c.entry, head.c.hash)).first()

@@ -20,20 +20,20 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?\Z|[0-9]{1,9}/[
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}\Z")
 _LARGEST = 10_000
 _LARGEST_OF = {"random_state": 2**32 - 1, "min_support": 2**32 - 1}
-"""The largest whole numbers: trees, levels and bins cost time and memory before any question."""
+"""The largest whole numbers allowed: trees, levels and bins cost time and memory before any question."""
 _RESERVED = {
     "domain", "epsilon", "delta", "ledger", "n_jobs", "device", "interval", "coverage", "held_out",
     "public", "question_weights",
 }  # fmt: skip
-"""Parameters that the server sets itself, those of intervals and sets, which a job does not release, and
-those of what is known beforehand: that it is public is the curator's to say, not an analyst's."""
+"""Parameters that a request cannot set: those that the server sets itself, those of intervals and sets,
+which a job does not release, and priors, because only the curator may declare something public."""
 
 ASSUMED = (
     "when a job starts and how long it takes tell nothing about the records",
     "names and types of columns, and sizes and footers of files, are public",
     "that a job is not ended at a limit of time or memory tells nothing about the records",
 )
-"""What every guarantee of a server assumes beside its claim."""
+"""What every guarantee from a server assumes besides its claim."""
 
 
 @dataclass(frozen=True)

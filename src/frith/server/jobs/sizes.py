@@ -1,8 +1,8 @@
-"""How much a request takes, from public sizes alone: what is refused, and where a job is killed.
+"""What a request needs, from public sizes alone: what to refuse, and when to kill a job.
 
 An estimate reads the request and the domain, never the records. It is what a usual run needs; the
-limits of a job's process are the estimate times a margin, so a job that meets them has far more to do
-than its public sizes say. A table may hold more records than its domain declares. Then being killed
+limits of a job's process are the estimate times a margin, so a job that reaches them has far more to do
+than its public sizes suggest. A table may hold more records than its domain declares. Then being killed
 is an answer about its records, which every guarantee of a server names among its assumptions.
 """
 
@@ -16,8 +16,8 @@ from fractions import Fraction
 
 from sqlalchemy.orm import Session
 
-from frith.client.documents import Estimate
 from frith.client.kinds import JobKind
+from frith.client.responses import Estimate
 from frith.domain import Categorical, Domain
 from frith.growing.boosting import CELL_QUESTIONS, MAX_STEPS
 from frith.growing.random_trees import floor_log, random_tree_depth
@@ -32,9 +32,9 @@ SYNTHETIC = 1_000
 TIME_MARGIN, LEAST_SECONDS = 20, 300
 MEMORY_MARGIN, LEAST_BYTES = 2, 2**30
 """A job is killed at its estimate times the margin, plus what the smallest job may take."""
-_ASSUMED = 1_000_000  # records, for an estimate where the domain declares none
+_ASSUMED = 1_000_000  # records to estimate with if the domain declares none
 _CELL_BYTES = 32  # a counter of a question, and what is computed from it
-_KEPT_BYTES = 250  # a counter that is released: also written as JSON, and packed
+_KEPT_BYTES = 250  # a released counter: also written as JSON, and packed
 LEAST_STORED, _STORED_BYTES = 4_000, 4  # a job without its counters, and each of them, packed
 _CELL_SECONDS = 1.5e-5
 _NODE_SECONDS = 1e-4  # a node of a greedy tree
@@ -58,7 +58,7 @@ class OverLimit(Exception):
 
 @dataclass(frozen=True)
 class _Shape:
-    """The largest question, the released cells, how often as much is asked, nodes and passes."""
+    """The largest question, the released cells, the number of such questions, nodes and passes."""
 
     cells: float
     kept: float
@@ -68,9 +68,9 @@ class _Shape:
 
 
 def estimate(session: Session | None, asked: JobRequest, domain: Domain) -> Estimate:
-    """What a request on this domain takes; scores and updates take what their forest took.
+    """What a request on this domain needs; scores and updates need what their forest needed.
 
-    Only those need a session.
+    Only scores and updates need a session.
     """
     first = origin(session, asked)
     records = _records(asked, domain)
@@ -107,7 +107,7 @@ def check(settings: Settings, found: Estimate) -> None:
 def limits(settings: Settings, session: Session, asked: JobRequest, domain: Domain) -> Limits:
     """Where a job is killed: at a margin over its estimate.
 
-    Where the domain does not say how many records there are, as much as this server allows at all.
+    If the domain does not declare the number of records, the limit is what this server allows at all.
     """
     found = estimate(session, asked, domain)
     if _records(asked, domain) is None:
@@ -160,7 +160,7 @@ def _signal(asked: JobRequest, domain: Domain, records: int) -> _Shape:
 
 
 def _greedy(asked: JobRequest, domain: Domain, records: int) -> _Shape:
-    """Nodes are split while they are large; where noise is larger, some are split by chance."""
+    """Nodes are split while they are large; if the noise is larger, some are split by chance."""
     n_attributes = len(domain.attributes)
     depth = _chosen(asked, "max_depth", n_attributes) or 0
     trees = min(_chosen(asked, "n_trees", 1) or 1, n_attributes)
@@ -177,7 +177,7 @@ def _greedy(asked: JobRequest, domain: Domain, records: int) -> _Shape:
 
 
 def _complete(asked: JobRequest, domain: Domain, records: int) -> _Shape:
-    """Every node above the depth is split; what is not asked for follows from records and budget."""
+    """Every node above the depth is split; parameters not given follow from records and budget."""
     branches, signal = _branches(domain), min(records * float(asked.budget.epsilon), _MOST)
     trees = _chosen(asked, "n_trees", max(1, min(8, int(signal / (20_000 * domain.n_labels)))))
     trees, depth = trees or 1, _chosen(asked, "max_depth")
@@ -220,9 +220,9 @@ def _level_shape(
 
 
 def _chosen(asked: JobRequest, name: str, other: int | None = None) -> int | None:
-    """A parameter that counts something, or `other` where the learner is to choose it.
+    """A parameter that counts something, or `other` if the learner chooses it.
 
-    What is no such number is refused when the job is rehearsed.
+    The rehearsal of the job refuses anything that is not such a number.
     """
     value = asked.details["parameters"].get(name)
     return value if type(value) is int else other
@@ -268,7 +268,7 @@ def _bins(domain: Domain, parts: int) -> int:
 
 
 def _noise(asked: JobRequest, questions: int) -> float:
-    """The standard deviation of a count, where the budget is divided among so many questions."""
+    """The standard deviation of a count if the budget is divided among this many questions."""
     total = float(asked.budget.total)
     if asked.budget.unit == "rho":
         return math.sqrt(questions / (2 * total))

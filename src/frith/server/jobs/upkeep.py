@@ -1,6 +1,6 @@
-"""What is done besides jobs: workers say that they are there, and what is old is forgotten.
+"""Upkeep besides jobs: workers report in, and old rows are deleted.
 
-Every worker sweeps now and then; a sweep that another has done finds nothing. Releases of charged jobs
+Every worker sweeps now and then; a sweep right after another's finds nothing. Releases of charged jobs
 stay, because a repeated request is answered with them, and so does the ledger.
 """
 
@@ -24,7 +24,7 @@ from frith.server.schema import (
 )
 
 SEEN_SECONDS = 10
-"""How often a worker says that it is there."""
+"""Seconds between two reports of a worker."""
 _FORGOTTEN_DAYS = 1  # after which a worker that was not seen is not listed
 _AT_ONCE = 200  # jobs in one transaction, so that nobody waits for long
 _ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
@@ -36,7 +36,7 @@ def mark_seen(context: Context, worker: str) -> None:
 
 
 def sweep(context: Context) -> None:
-    """Forget what is older than its setting says."""
+    """Delete what is older than its setting allows."""
     settings = context.settings
     with context.database.write() as session:
         session.execute(delete(BrowserSession).where(BrowserSession.expires <= context.now()))
@@ -52,7 +52,7 @@ def sweep(context: Context) -> None:
 
 
 def _give_back_failed(context: Context, session: Session) -> None:
-    """What failed jobs would have stored; not before it is shown that they failed."""
+    """Free what failed jobs would have stored, but not before their failure is shown."""
     too_much = Job.stored > LEAST_STORED + func.length(Job.body)
     query = select(Job).where(Job.state == JobState.FAILED, too_much).limit(_AT_ONCE)
     for job in session.scalars(query.with_for_update(skip_locked=True)):
@@ -61,7 +61,7 @@ def _give_back_failed(context: Context, session: Session) -> None:
 
 
 def _forget_dry_runs(context: Context, session: Session) -> None:
-    """Old dry runs, with their forests; not while a score of their member may need one."""
+    """Delete old dry runs with their forests, but not while a score of their member may need one."""
     score = aliased(Job)
     needed = exists().where(
         score.member == Job.member,

@@ -1,7 +1,7 @@
 """Verifies the ledger: its chain, what is stored beside it, and requests that frith would refuse today.
 
-Accounts, policies, grants, jobs and releases are compared with the entries about them: a row that was
-edited past the server shows. An earlier frith may have charged a request less than its answer
+Compares accounts, policies, grants, jobs and releases with the entries about them, so a row that was
+edited behind the server's back shows. An earlier frith may have charged a request less than its answer
 revealed. The request is stored, so it is read again here, by the reader that new requests pass.
 """
 
@@ -40,7 +40,7 @@ _AT_ONCE = 100  # jobs fetched at once; the question of one may have a megabyte
 
 
 def look(context: Context, rest: Rest = lambda: None) -> Verification:
-    """Verify everything, and sell only what it allows from now on."""
+    """Verify everything; from now on, sales rely on the result."""
     walk = Walk(context.patience)
     with context.database.read() as session:
         found = verify(session, context.book(session), walk, rest)
@@ -53,7 +53,7 @@ def look(context: Context, rest: Rest = lambda: None) -> Verification:
 def verify(
     session: Session, book: Book, walk: Walk | None = None, rest: Rest = lambda: None
 ) -> Verification:
-    """What `Book.verify` finds, what does not fit the chain, and what frith would refuse today."""
+    """What `Book.verify` finds, what differs from the chain, and what frith would refuse today."""
     walk = walk or Walk()
     found = book.verify(walk, rest)
     faults, flagged = list(found.faults), list(found.flagged)
@@ -73,7 +73,7 @@ def verify(
 
 
 def _unbound(session: Session, walk: Walk) -> Iterator[Fault]:
-    """Policies, batches and grants that are not what the chain says."""
+    """Policies, batches and grants that differ from the chain."""
     rows = {RegisteredTable: policy_terms, Batch: batch_terms, Grant: grant_terms}
     for kind, terms_of_row in rows.items():
         for row in session.scalars(select(kind)):
@@ -94,9 +94,9 @@ def _without_job(session: Session) -> Iterator[Fault]:
 
 
 def _unpaid(session: Session) -> Iterator[Fault]:
-    """Releases of jobs that have not ended well, and jobs that have without one.
+    """Releases of jobs that are not done, and done jobs without a release.
 
-    That a job that has ended well was charged is checked with it.
+    Whether a done job was charged is checked with the job.
     """
     is_its_own = and_(Job.release == Release.id, Job.state == JobState.DONE)
     query = select(Release.id, Job.id, Job.table).join(Job, Job.id == Release.job)
@@ -134,7 +134,7 @@ def _flag_request(session: Session, job: Job, steps: Sequence[Step]) -> Iterator
 def _doubt_budget(asked: JobRequest) -> str | None:
     try:
         check_budget(asked.budget.epsilon, asked.budget.delta)
-        _ = asked.budget.total  # raises where no rho is left
+        _ = asked.budget.total  # raises if no rho is left
     except OutsideWindow as error:
         return f"its budget is refused today: {error}; its noise may not have hidden what it claims"
     return None

@@ -39,7 +39,7 @@ R = TypeVar("R", Forest, Score, LabelScore)
 
 
 class Unopened(Exception):
-    """The source could not be opened; says why, to operators and in words without a secret."""
+    """The source could not be opened; the message says why, for operators, without a secret."""
 
 
 class Work:
@@ -72,7 +72,7 @@ class Work:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Engine]:
-        """The source, pinned: its names, types and footers were looked at, and no record."""
+        """The source, pinned: opening reads names, types and footers, and no record."""
         engine = self._synthetic(SYNTHETIC, self.seed) if self.is_dry else self._open()
         try:
             yield engine
@@ -144,5 +144,5 @@ class Work:
 
 
 def _assuming(release: R, *more: str) -> R:
-    """Add to the guarantee what every one of a server assumes, and anything else given."""
+    """Add to the guarantee what every guarantee from a server assumes, and any other assumptions given."""
     return replace(release, guarantee=release.guarantee.assuming(*ASSUMED, *more))

@@ -1,4 +1,4 @@
-"""Tells a webhook of tables whose budget is nearly used up, once for each account."""
+"""Notifies a webhook about tables whose budget is nearly used up, once for each account."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ log = structlog.get_logger("frith.budget")
 
 
 def tell_alerts(context: Context) -> None:
-    """Log and send what is new. What the webhook does not take is tried again the next time.
+    """Log and send new alerts. If the webhook does not accept one, the next call tries again.
 
-    Two servers may both send one; none is left out.
+    Two servers may both send an alert; none is left out.
     """
     with context.database.read() as session:
         found = alerts.find_near(context, session, session.scalars(select(RegisteredTable)))

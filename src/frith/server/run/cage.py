@@ -2,8 +2,9 @@
 
 The process is forked from a warm one, opens its own connections and the source, and charges, trains,
 journals and stores by itself. The worker supervises: it keeps the lease, and kills the process at a
-limit or when the job is no longer the worker's. A job whose process dies by itself is taken up again
-once its lease has ended, as if its worker had died. When the worker dies, its job's process dies too.
+limit or when the job is no longer the worker's. If a job's process dies by itself, another worker
+takes the job when its lease ends, as if the worker had died. When the worker dies, so does its job's
+process.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from frith.server.watch import Known
 
 log = structlog.get_logger("frith.worker")
 _LOOK_SECONDS = 0.05
-_LAST_SECONDS = 0.5  # for a process that has stored how its job ended, and is about to exit
+_LAST_SECONDS = 0.5  # for a process that has stored its job's end and is about to exit
 _FORKSERVER_DIED = 255
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4_096
 
@@ -80,7 +81,7 @@ def _watch(process: BaseProcess, limits: Limits, lost: threading.Event) -> None:
 
 
 def _end(process: BaseProcess) -> int | None:
-    """Make sure that the process is gone, also where the forkserver that would tell has died."""
+    """Make sure that the process is gone, even if the forkserver that would report it has died."""
     if process.exitcode is None:
         process.kill()
     process.join()
@@ -93,7 +94,7 @@ def _end(process: BaseProcess) -> int | None:
 
 
 def used_bytes(pid: int | None) -> int:
-    """The memory that a process has for itself; 0 if it is gone, or the system does not say.
+    """The private memory of a process; 0 if it is gone or the system does not report it.
 
     Not the size of its address space, which libraries reserve by the gigabyte and never touch; nor
     pages of files that it maps, which the system takes back when it needs them.
@@ -106,7 +107,7 @@ def used_bytes(pid: int | None) -> int:
 
 
 def run_job(settings: str, worker: str, job_id: str, known: Known) -> None:
-    """The whole life of a job's process. What its worker has checked of the ledger it does not repeat."""
+    """The whole life of a job's process. It does not repeat its worker's checks of the ledger."""
     for number in (signal.SIGTERM, signal.SIGINT):  # the worker ends this process
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()

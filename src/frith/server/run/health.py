@@ -30,7 +30,7 @@ def is_alive(settings: Settings) -> bool:
     )
     try:
         return bool(direct.open(ask, timeout=_WAIT_SECONDS).status == 200)
-    except (OSError, http.client.HTTPException):  # the latter: TLS answered a question without it
+    except (OSError, http.client.HTTPException):  # the latter: TLS answered a plain request
         return False
 
 

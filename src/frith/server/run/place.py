@@ -1,6 +1,6 @@
 """Where a server listens: its sockets, its address, and who can reach it.
 
-Apart from the server, so that a place which cannot be had is said before all of it is imported.
+Separate from the server, so that an unusable address is reported before everything is imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BACKLOG = 2_048
 
 @contextlib.contextmanager
 def listening(settings: Settings) -> Iterator[list[socket.socket]]:
-    """Sockets that listen at the server's address; a `ValueError` says why there are none."""
+    """Sockets that listen at the server's address, or a `ValueError` that says why not."""
     with contextlib.ExitStack() as opened:
         try:
             found = socket.getaddrinfo(

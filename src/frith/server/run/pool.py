@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import structlog
@@ -31,7 +30,7 @@ _GRACE_SECONDS = 20
 
 
 class WorkerPool:
-    """Keeps `workers` processes running while entered."""
+    """Inside its `with` block, keeps `workers` processes running."""
 
     def __init__(self, settings: Settings, shutdown: Shutdown):
         self._settings, self._shutdown = settings, shutdown
@@ -44,12 +43,7 @@ class WorkerPool:
         self._watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give jobs some time to finish; the next start takes over those that need longer."""
         self._stopping.set()
         self._watch.join()
@@ -87,7 +81,7 @@ def run_worker(settings: Settings, is_over: Callable[[], bool]) -> None:
     database = Database(settings.database)
     database.check()
     context = Context(database, settings)
-    context.watch.follow()  # now, because a charge does it while others wait for the ledger
+    context.watch.follow()  # now, because a charge would do it while others wait for the ledger
     Worker(context, cage=Cage(settings).run).run(is_over)
     database.close()
 

@@ -34,7 +34,7 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
     shutdown.pass_on(stop)
     try:
         with WorkerPool(settings, shutdown):
-            context.watch.follow()  # now, because a sale does it while others wait for the ledger
+            context.watch.follow()  # now, because a sale would do it while others wait for the ledger
             context.watch.begin()
             context.watch.compare(whole=True)
             with Watcher(context), Sinks(context):
@@ -44,7 +44,7 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
 
 
 def configure(context: Context) -> uvicorn.Config:
-    """uvicorn's configuration. Only trusted proxies are believed about a request's address."""
+    """uvicorn's configuration. Only trusted proxies may state a request's address."""
     settings = context.settings
     return uvicorn.Config(
         make_app(context),

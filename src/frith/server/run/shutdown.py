@@ -1,4 +1,4 @@
-"""How a server or a worker is told to stop: SIGTERM or ctrl-C, and the same again to force it."""
+"""How to stop a server or a worker: SIGTERM or ctrl-C, and the same again to force it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """While entered, notes a signal and passes it on, instead of letting it kill the process."""
+    """Inside its `with` block, notes a signal and passes it on instead of letting it kill the process."""
 
     def __init__(self) -> None:
         self.requested = self.forced = False

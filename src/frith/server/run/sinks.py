@@ -1,7 +1,7 @@
 """Copies of the audit log outside the database: a file of JSON lines, a webhook, or both.
 
 A thread of the server sends every new line. A copy that falls behind stops all changes: what cannot be
-told outside is not done. So does a database that has lost a line that a copy has. A line may be sent
+recorded outside is not done. A database that lacks a line of a copy stops them too. A line may be sent
 twice, never left out.
 """
 
@@ -43,7 +43,7 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """A file that is only ever added to; its own last line says how far it is."""
+    """A file that only grows; its last line says how far it is."""
 
     def __init__(self, path: str):
         self._path = Path(path)
@@ -62,17 +62,17 @@ class FileSink:
             try:
                 found = json.loads(line)
                 return int(found["id"]), str(found["hash"])
-            except (ValueError, KeyError, TypeError):  # empty, or a write that broke off
+            except (ValueError, KeyError, TypeError):  # empty, or an interrupted write
                 continue
         return 0, ""
 
     def send(self, found: Sequence[Line]) -> None:
-        """What broke off before must not swallow the first of these lines."""
+        """An interrupted write must not swallow the first of these lines."""
         text = "".join(line.to_text() + "\n" for line in found)
         self._append((text if self._is_whole() else "\n" + text).encode())
 
     def _is_whole(self) -> bool:
-        """Whether the file ends where a line does; one that was moved away begins anew."""
+        """Whether the file ends with a whole line; a file that was moved away starts again."""
         if not self._path.exists():
             return True
         with self._path.open("rb") as file:
@@ -91,7 +91,7 @@ class FileSink:
 
 
 class WebhookSink:
-    """A URL that takes JSON lines by POST; how far it is stands in the database."""
+    """A URL that takes JSON lines by POST; the database says how far it is."""
 
     def __init__(self, context: Context, url: str):
         self._context, self._url = context, url
@@ -110,7 +110,7 @@ class WebhookSink:
 
 
 def post(url: str, text: str, kind: str = "application/json") -> None:
-    """Send a text; raises `OSError` unless it is taken. An answer that leads elsewhere took nothing."""
+    """Send a text; raises `OSError` unless it is accepted. A redirect accepts nothing."""
     headers = {"content-type": kind}
     request = urllib.request.Request(url, text.encode(), headers, method="POST")
     with OPENER.open(request, timeout=_SECONDS) as answer:
@@ -118,11 +118,11 @@ def post(url: str, text: str, kind: str = "application/json") -> None:
 
 
 class RolledBack(Exception):
-    """The chain has lost a line that a copy has."""
+    """The chain lacks a line that a copy has."""
 
 
 class Sinks:
-    """Sends what is new while entered; `is_late` once a copy has been behind for too long."""
+    """Inside its `with` block, sends new lines; `is_late` once a copy has been behind for too long."""
 
     def __init__(self, context: Context):
         settings = context.settings
@@ -152,7 +152,7 @@ class Sinks:
         return time.monotonic() - self._good > self._context.settings.audit_lag_seconds
 
     def send_all(self) -> bool:
-        """Send what is new to every copy; False if one of them did not take it."""
+        """Send new lines to every copy; False if one of them did not accept them."""
         sent = [self._send(sink) for sink in self._sinks]
         return all(sent)
 

@@ -1,4 +1,4 @@
-"""What the process that every job is forked from has ready: imported code and compiled kernels.
+"""What is ready in the process from which every job is forked: imported code and compiled kernels.
 
 Only a forkserver imports this module. It starts no thread of Python's, opens no connection and draws
 no noise: whatever is here is copied into every job, and two jobs must not begin with the same

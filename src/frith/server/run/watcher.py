@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from types import TracebackType
 
 import structlog
 
@@ -19,7 +18,7 @@ _FOLLOW_SECONDS = 60
 
 
 class Watcher:
-    """Watches while entered. Sales go on meanwhile, and stop when it finds something."""
+    """Watches inside its `with` block. Sales continue meanwhile, and stop if it finds something."""
 
     def __init__(self, context: Context):
         self._context, self._over = context, threading.Event()
@@ -29,12 +28,7 @@ class Watcher:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
@@ -73,9 +67,9 @@ class _Over(Exception):
 
 
 def keep_time(context: Context) -> None:
-    """Check what is new in the chain, and write the time into it before its own falls behind.
+    """Check new entries of the chain, and write the time into it before its own falls behind.
 
-    Then hold it against its witness, which gets its head.
+    Then compare it with its witness, which gets its head.
     """
     context.watch.follow()
     if context.watch.wants_time:

@@ -35,7 +35,7 @@ _SWEEP_EVERY = 60  # times that a worker says that it is there
 _COMPARE_SECONDS = 10  # how old a look at the ledger's witness may be when a job is taken
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
 UNOPENED, UNTRIED = 3, 4
-"""The exit codes of a job's process that could not open the source, and that did not try."""
+"""Exit codes of a job's process: it could not open the source, or it did not try."""
 RunCaged = Callable[[str, str, Known, sizes.Limits, threading.Event], int | None]
 MakeCurator = Callable[[Engine, Budget, JournaledSource, Progress], Curator]
 
@@ -87,7 +87,7 @@ class Worker:
     def work_once(self) -> bool:
         """Do one job; False if there was none.
 
-        None is taken while the ledger's witness does not answer, so that none is charged for nothing.
+        Takes none while the ledger's witness does not answer, so that no job is charged for nothing.
         """
         self._compare()
         with self.context.database.write() as session:
@@ -103,7 +103,7 @@ class Worker:
         return True
 
     def _compare(self) -> None:
-        """Hold the ledger against its witness now and then; raises while that cannot be done."""
+        """Compare the ledger with its witness now and then; raises while that is impossible."""
         watch = self.context.watch
         if not watch.sees_witness or time.monotonic() - self._compared >= _COMPARE_SECONDS:
             watch.compare()
@@ -124,12 +124,12 @@ class Worker:
     def _supervise(
         self, run_caged: RunCaged, job_id: str, reads: lifecycle.Reads | None, lost: threading.Event
     ) -> None:
-        """Let a process of its own do the job, and fail the job if it was killed at a limit.
+        """Do the job in a process of its own, and fail it if it was killed at a limit.
 
-        A job whose process dies or cannot be started is taken up again when its lease has ended.
+        If its process dies or cannot be started, the job is taken again when its lease ends.
         """
         try:
-            if self.context.watch.state is ChainState.BROKEN:  # it may have been mended
+            if self.context.watch.state is ChainState.BROKEN:  # it may work again
                 verification.look(self.context)
             known = self.context.watch.known()
             code = run_caged(self.name, job_id, known, self._limits(job_id), lost)
@@ -237,7 +237,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _upkeep(self) -> Iterator[None]:
-        """Meanwhile, say that this worker is there, and forget what is old."""
+        """Meanwhile, report that this worker is alive, and delete what is old."""
         done = threading.Event()
 
         def keep_up() -> None:
@@ -259,7 +259,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _heartbeat(self, job_id: str) -> Iterator[threading.Event]:
-        """Renew the lease while the job runs; the event says that the job is no longer ours."""
+        """Renew the lease while the job runs; the event is set once the job is no longer ours."""
         done, lost = threading.Event(), threading.Event()
         every = self.context.settings.lease_seconds / 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from frith.client import documents as d
+from frith.client.requests import TokenRequest
 from frith.server.auth import members
 from frith.server.problems import Problem
 from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
@@ -38,7 +38,7 @@ def revoke(form: PostedForm, token: str, page: Page) -> Response:
 def issue(page: PageRequest, member: str, form: Form) -> members.Issued:
     """A new token with the form's note and days."""
     scopes = form.all("scopes") or None
-    asked = read_document(d.TokenRequest, form.given("note", "days") | {"scopes": scopes})
+    asked = read_document(TokenRequest, form.given("note", "days") | {"scopes": scopes})
     with page.act("create token", member) as session:
         return members.issue_token(
             page.context, session, member, asked.note, asked.days, page.credential, asked.scopes

@@ -1,4 +1,4 @@
-"""One step before a form spends: what it costs and what it leaves, and a button that says so."""
+"""A step before a form spends: what it costs, what it leaves, and a button that says so."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from frith.server.web.page_request import PageRequest
 from frith.server.web.texts import Account
 
 CONFIRMED = "confirmed"
-"""The field that holds the price that somebody has agreed to."""
+"""The field with the price that somebody has agreed to."""
 
 
 def is_confirmed(form: Form, price: dict[str, Any]) -> bool:
-    """Whether the price was agreed to; one that will be refused needs no agreement."""
+    """Whether somebody agreed to the price; a request that will be refused needs no agreement."""
     return not price["granted"] or form.text(CONFIRMED) == price["cost"]
 
 

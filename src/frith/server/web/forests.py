@@ -143,7 +143,7 @@ def _ask(
 def _confirm(
     page: PageRequest, forest: str, form: Form, at: str, about: forests.About, verb: str
 ) -> HTMLResponse | None:
-    """The question whether to spend; None once it was answered, or if asking will be refused."""
+    """The page that asks whether to spend; None after the answer, or if the request will be refused."""
     with page.read() as session:
         try:
             found = forests.find_forest(page.context, session, forest, page.member)
@@ -200,7 +200,7 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
 
 
 def _of_labels(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> dict[str, Any]:
-    """What a forest has that predicts one of some labels: pictures of its trees, and rules."""
+    """What a forest of labels has: pictures of its trees, and rules."""
     labels, n_trees = forest.domain.label_values, forest.trees.n_trees
     for what, place, count in (("trees", tree, n_trees), ("labels", label, len(labels))):
         if place is not None and place >= count:

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
 
-from frith.client.documents import RequestDocument
 from frith.client.kinds import ProblemCode
+from frith.client.requests import RequestDocument
 from frith.errors import FormatError
 from frith.server.auth.sessions import check_csrf
 from frith.server.problems import Problem, invalid

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from frith.client.documents import JobResponse
 from frith.client.kinds import JobKind, JobState
+from frith.client.responses import JobResponse
 from frith.server.auth.caller import Before
 from frith.server.auth.roles import curates
 from frith.server.jobs import forests, history, lifecycle
@@ -26,7 +26,7 @@ def list_jobs(page: Page, before: Before = None) -> HTMLResponse:
 
 
 def older_than(found: list[Job]) -> str | None:
-    """The id to page on from; None if this is the last page."""
+    """The id from which the next page continues; None on the last page."""
     return found[-1].id if len(found) == history.PAGE else None
 
 

@@ -1,4 +1,4 @@
-"""A forest's effects, its report, its certificate and its model card, to look at and to take away."""
+"""A forest's effects, report, certificate and model card, to view and to download."""
 
 from __future__ import annotations
 

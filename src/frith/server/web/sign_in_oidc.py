@@ -1,4 +1,4 @@
-"""Signing in by the issuer: to it, back from it, and out when it says so."""
+"""Signing in through the issuer: to it, back from it, and out when it ends a session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from frith.server.web.sign_in import safe_next, set_session
 router = APIRouter()
 _LOGIN_SECONDS = 600
 ISSUER = "(issuer)"
-"""The actor of what the issuer decides: who enters with which role, and whose session ends."""
+"""The actor for the issuer's decisions: who enters with which role, and whose session ends."""
 
 
 @router.get(login.START)
@@ -87,7 +87,7 @@ def _end_for_issuer(request: Request, text: str) -> Response:
 
 
 def _enter(request: Request, context: Context, who: login.Identity) -> str:
-    """A session for who the issuer says it is; what changed about them is one event with it."""
+    """A session for the identity that the issuer states; changes to the member are part of its event."""
     actor = replace(actor_of(request.scope), name=ISSUER)
     seen: dict[str, Any] = {"subject": who.subject, "groups": list(who.groups)}
     with acting(context, actor, "sign in", who.name) as session:
@@ -108,7 +108,7 @@ def _enter(request: Request, context: Context, who: login.Identity) -> str:
 
 
 def _end(request: Request, context: Context, next: str) -> Response:
-    """The issuer's session is over, and so is the one here."""
+    """Ends the session here after the issuer ended its own."""
     with context.database.write() as session:
         sign_out(session, cookie_of(request.scope))
     return RedirectResponse(f"/sign-in?next={quote(next, safe='/')}", status_code=303)
@@ -127,7 +127,7 @@ def _sign_in_page(context: Context, problem: Problem) -> HTMLResponse:
 
 
 def _go_on(next: str) -> HTMLResponse:
-    """A page that goes on by itself: browsers send a strict cookie only where this site sends them."""
+    """A page that redirects by itself: browsers send a strict cookie only from this site."""
     place = html.escape(next, quote=True)
     return HTMLResponse(
         f'<!doctype html><html lang="en"><meta http-equiv="refresh" content="0;url={place}">'

@@ -94,7 +94,7 @@ def slider(view: View) -> dict[str, Any]:
 
 
 def _confirm(page: PageRequest, table: str, form: Form) -> HTMLResponse | None:
-    """The question whether to spend; None once it was answered, or if asking will be refused."""
+    """The page that asks whether to spend; None after the answer, or if the request will be refused."""
     with page.read() as session:
         try:
             view = tables.see(session, table, page.member)

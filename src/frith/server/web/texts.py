@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from frith.client.documents import Quote
 from frith.client.kinds import JobState, Scope
+from frith.client.responses import Quote
 from frith.domain import Attribute, Domain, Numeric, Person
 from frith.domain.notebook import kind_of as kind_of
 from frith.ledger import State

@@ -1,7 +1,7 @@
-"""A drafted domain column by column: the curator says of each whether it is public, and what it holds.
+"""A drafted domain column by column: the curator decides whether each is public, and what it holds.
 
-The draft travels in the form and is stored nowhere. Only columns that the curator declares public, as
-they then stand, get into the domain.
+The form carries the draft, which is stored nowhere. Only columns that the curator declares public get
+into the domain, as they are then.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOUNDS = (("low", "high"), ("first", "last"))
 
 @dataclass(frozen=True)
 class Column:
-    """A row of the form: a column as it was drafted, with what was typed since."""
+    """A row of the form: a drafted column, with the curator's edits."""
 
     number: int
     data: dict[str, Any]
@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """All columns of a draft, those that were left out with the reason, and the text that travels."""
+    """All columns of a draft, those left out with the reason, and the text that the form carries."""
 
     columns: tuple[Column, ...]
     left_out: dict[str, str]
@@ -86,7 +86,7 @@ class Columns:
             raise invalid("the columns cannot be read; draft the domain again") from None
 
     def check_shown(self, shown: str) -> None:
-        """Refuse columns that say something else than the public file that was shown of them last."""
+        """Refuse columns that differ from the public file that was last shown."""
         marked = any(column.is_public for column in self.columns)
         if marked and self.public().strip().splitlines() != shown.strip().splitlines():
             raise invalid("the columns were changed; preview the public file again")
@@ -121,7 +121,7 @@ def _changes(data: dict[str, Any], field: str, form: Form) -> Iterator[tuple[str
 
 
 def _like(example: Any, text: str) -> Any:
-    """A typed text as a value of the same type; one that cannot be stays a text."""
+    """A typed text as a value of the same type, else as text."""
     if isinstance(example, bool) or not isinstance(example, int | float):
         return text
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from frith.client import documents as d
 from frith.client.kinds import Role
+from frith.client.requests import MemberRequest
 from frith.server.auth import members, roles
 from frith.server.auth.acting import tell
 from frith.server.budget import tables
@@ -27,7 +27,7 @@ def list_members(page: Page) -> HTMLResponse:
 @router.post("")
 def add(form: PostedForm, page: Page) -> Response:
     try:
-        asked = read_document(d.MemberRequest, form.given(*_FIELDS))
+        asked = read_document(MemberRequest, form.given(*_FIELDS))
         with page.act("add member", asked.name) as session:
             members.add_member(
                 page.context, session, asked.name, asked.role, asked.subject,

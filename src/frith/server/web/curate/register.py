@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from frith.client import documents as d
+from frith.client.requests import PolicyRequest, TableRequest
 from frith.domain.drafted import Draft
 from frith.engines.check import check
 from frith.engines.draft import draft_domain
@@ -54,17 +54,17 @@ def register(form: PostedForm, page: Page) -> Response:
             return _form(page, form, report=_check(page, form))
         if (columns := Columns.sent(form)) is not None:
             columns.check_shown(form.text("columns-shown"))
-        asked = read_document(d.TableRequest, _request(form))
+        asked = read_document(TableRequest, _request(form))
         tables.register_request(page.context, asked, page.member.name, page.act)
     except Problem as problem:
         return _form(page, form, problem)
     return page.go("curate", "tables", asked.name, done="registered", at="grants")
 
 
-def policy_request(form: Form) -> d.PolicyRequest:
+def policy_request(form: Form) -> PolicyRequest:
     """The form's policy; checking no learner is not the same as checking all."""
     data: dict[str, Any] = form.given(*_AMOUNTS, "renewal_days")
-    return read_document(d.PolicyRequest, data | {"learners": form.all("learners")})
+    return read_document(PolicyRequest, data | {"learners": form.all("learners")})
 
 
 def source_fields(form: Form) -> dict[str, str]:
@@ -95,10 +95,10 @@ def _check(page: PageRequest, form: Form) -> str:
 
 
 def _read(page: PageRequest, form: Form, action: str, read: Callable[[Path], R]) -> R:
-    """What is read off the files that the form names; errors quote no record.
+    """What `read` returns for the files that the form names; errors quote no record.
 
-    Who looked at which files is written down before they are opened, and nothing of what they hold.
-    Records that are a table's already are shown to nobody but its curators.
+    Before the files are opened, records who reads which of them, and nothing of what they hold. Only a
+    table's curators see records that the table already has.
     """
     name, table = form.text("connection"), form.text("table")
     connection = page.context.settings.connections.get(name)

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy.orm import Session
 
-from frith.client import documents as d
 from frith.client.kinds import Role
+from frith.client.requests import BatchRequest
 from frith.learners import BY_NAME
 from frith.privacy.exact import show
 from frith.server.auth import members, roles
@@ -36,7 +36,7 @@ def review(table: str, page: Page) -> HTMLResponse:
 
 @router.post("/policy")
 def set_policy(form: PostedForm, table: str, page: Page) -> Response:
-    """Save the policy, or propose it where it raises the budget."""
+    """Save the policy, or propose it if it raises the budget."""
     try:
         asked = policy_request(form)
         policy = read_policy(asked)
@@ -64,7 +64,7 @@ def raise_version(form: PostedForm, table: str, page: Page) -> Response:
 def add_batch(form: PostedForm, table: str, page: Page) -> Response:
     data = {"name": form.text("name")} | source_fields(form)
     try:
-        asked = read_document(d.BatchRequest, data | {"disjoint": form.has("disjoint")})
+        asked = read_document(BatchRequest, data | {"disjoint": form.has("disjoint")})
         tables.add_batch_request(page.context, table, asked, page.member.name, page.act)
     except Problem as problem:
         return _review_page(page, table, form, problem, "batches")
