@@ -221,7 +221,10 @@ def purposes(attributes, labels, records, epsilon, **more):
     ("attributes", "labels", "room", "first", "last"),
     [
         (NUMBERS, 3, 1, "partition and labels", "partition and labels"),
-        (NUMBERS, 3, 19, "partition and labels", "partition and labels"),
+        (NUMBERS, 3, 16, "partition and labels", "partition and labels"),
+        (NUMBERS, 9, 9, "partition and labels", "partition and labels"),
+        (NUMBERS, 30, 9, "partition and labels", ("records that are right", "labels in the leaves")),
+        (NUMBERS, 3, 19, "partition and labels", ("records that are right", "labels in the leaves")),
         (NUMBERS, 3, 21, "partition and labels", "labels in the leaves"),
         (NUMBERS, 3, 40, "labels of level 1", "labels in the leaves"),
         (NUMBERS, 9, 79, "labels of level 1", "labels in the leaves"),
@@ -287,15 +290,28 @@ def test_a_partition_names_more_labels_than_a_split_has_sides():
 
 
 def test_labels_that_no_part_names_keep_a_share():
-    """One label of six for either value, and signal for a partition without counts."""
+    """One label of six for either value, and signal for a partition without any counts."""
     names = tuple("abcdef")
     domain = Domain([Categorical("x", (0, 1))], Categorical("y", names), records=9_000)
     X = np.arange(9_000)[:, None] % 2
-    model = ForestClassifier(domain, epsilon="1/100").fit(X, np.array(names)[X[:, 0]])
+    model = ForestClassifier(domain, epsilon="1/160").fit(X, np.array(names)[X[:, 0]])
     proba = model.predict_proba([[0], [1]])
     assert model.predict([[0], [1]]).tolist() == ["a", "b"]
     assert np.all(proba >= 0.09)
     assert np.all(proba.max(axis=1) < 0.5)
+
+
+def test_labels_that_are_right_are_said_to_be():
+    """The same with signal enough to count how many records are right, which is all of them."""
+    names = tuple("abcdef")
+    domain = Domain([Categorical("x", (0, 1))], Categorical("y", names), records=18_000)
+    X = np.arange(18_000)[:, None] % 2
+    model = ForestClassifier(domain, epsilon="1/160").fit(X, np.array(names)[X[:, 0]])
+    asked = model.forest_.guarantee.asked
+    assert [q.purpose for q in asked] == ["partition and labels", "records that are right"]
+    assert asked[1].share == Fraction(89, 1000)
+    assert model.predict([[0], [1]]).tolist() == ["a", "b"]
+    assert np.all(model.predict_proba([[0], [1]]).max(axis=1) > 0.6)
 
 
 def test_a_tree_names_the_labels_of_its_leaves():

@@ -100,6 +100,9 @@ class FewSteps:
         if self.part == "named":
             whole = curator.remaining_share
             return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4))]
+        if self.part == "right":
+            whole = curator.remaining_share
+            return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4), False)]
         if self.part == "trust":
             return self._trusting(curator, layout, n)
         return SignBoosting(curator, layout, n).learn(float(self.steps))
@@ -178,6 +181,7 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, named labels", FewSteps, part="named", steps=1),
     _subject("forest, two levels of named labels", FewSteps, part="named", steps=2),
     _subject("forest, a partition", FewSteps, part="named", steps=0),
+    _subject("forest, a partition and how many are right", FewSteps, part="right", steps=0),
     _subject("forest, a public prior", FewSteps, part="trust"),
     _subject("forest, two means", FewSteps, target=True, part="residuals", steps=2),
     _subject("forest, an interval", FewSteps, target=True, part="residuals", steps=0),

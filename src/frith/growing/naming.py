@@ -5,26 +5,29 @@ deep    for each level: at each open node choose a label for all of it, or (spli
         label right)
 
 either by how many records get their own label; where the budget allows, release the label counts
-of the leaves, and shrink them. A record is at one node of a level, so the choices of a level
-compose in parallel.
+of the leaves, and shrink them; where it allows less, how many records are right in all. A record is
+at one node of a level, so the choices of a level compose in parallel.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from frith._arrays import Floats
-from frith.curator import CuratorLike
+from frith.curator import CuratorLike, Release
 from frith.forest.trees import Trees
 from frith.growing.additive import bin_tree, label_shares
 from frith.growing.builder import TreeBuilder, single_leaf
 from frith.growing.oblivious import ask_once
-from frith.growing.parts import Part
+from frith.growing.parts import Part, forest_of_parts
 from frith.kernels import LeafCounts, NamedSplits, Partitions, SplitCounts
+from frith.kernels.forests import RightCounts
 from frith.kernels.layout import Layout
 from frith.kernels.splits import BinarySplit, BinarySplits
 
@@ -33,6 +36,8 @@ _DOUBT = 0.2  # the standard deviation of that guess
 _BALANCED = 0.8  # of the number of labels, that labels of this entropy are like
 _UNNAMED = 2.0  # how common a label is that no leaf has, where one leaf's counts 1
 _APART = 1.15  # how much more often chosen labels are right that tell records apart
+_GRID = 400  # shares that are weighed against each other
+_SURE = 15.0  # the signal from which on a choice without counts is believed as far as it goes
 _LEAD = 1.01  # how far a chosen label stays ahead of the others
 
 
@@ -43,11 +48,15 @@ class NamingTree:
     curator: CuratorLike
     layout: Layout
     n_records: int
+    signal: float = math.inf
 
-    def learn(self, levels: int, share: Fraction, for_counts: Fraction) -> Part:
-        """A tree worth `share` of the budget, of which the part `for_counts` is for leaf counts.
+    def learn(
+        self, levels: int, share: Fraction, for_counts: Fraction, by_leaf: bool = True
+    ) -> Part:
+        """A tree worth `share` of the budget, of which the part `for_counts` is for counts.
 
-        Without levels it is wide: one partition.
+        Without levels it is wide: one partition. Labels are counted in its leaves. Without `by_leaf`
+        that is how many records are right in all, or how common labels are, if one was chosen for all.
         """
         before, for_choices = self.curator.remaining_share, share * (1 - for_counts)
         if levels:
@@ -57,6 +66,10 @@ class NamingTree:
         left = share - (before - self.curator.remaining_share)  # more, if no node was left to split
         if not left:
             return self._guess(tree, labels)
+        if len(labels) == 1 or (not by_leaf and np.all(labels == labels[0])):
+            return self._count_all(int(labels[0]), left)
+        if not by_leaf:
+            return self._guess(tree, labels, self._right(self._guess(tree, labels), left))
         counts = self.curator.noisy_counts(
             LeafCounts(tree, self.layout.domain), left, "labels in the leaves"
         )
@@ -100,13 +113,38 @@ class NamingTree:
         asks = np.ones((len(open_nodes), len(self.layout.domain.attributes)), dtype=bool)
         return SplitCounts(tree, self.layout, np.array(open_nodes), asks)
 
-    def _guess(self, tree: Trees, labels: NDArray[np.int64]) -> Part:
-        """Without counts the chosen labels alone predict; noise may have chosen them, so all may be wrong."""
+    def _count_all(self, label: int, share: Fraction) -> Part:
+        """One label for everybody; counts say how common it is, and the others."""
+        tree, labels = single_leaf(), np.array([label])
+        counts = self.curator.noisy_counts(
+            LeafCounts(tree, self.layout.domain), share, "labels in the leaves"
+        )
+        noise = self._noise(counts)
+        shares = _ahead(share_means(counts.values[0] / self.n_records, noise, 0.5)[None], labels)
+        errors = np.minimum(noise / shares, 1.0)  # a share that is all noise
+        return Part(tree, np.log(shares), (errors**2).mean(axis=1))
+
+    def _right(self, guess: Part, share: Fraction) -> float:
+        """The share of all records that the chosen labels get right."""
+        question = RightCounts((forest_of_parts(self.curator, [guess]),))
+        counts = self.curator.noisy_counts(question, share, "records that are right")
+        right = counts.values[0] / self.n_records
+        return float(share_means(np.array([right, 1 - right]), self._noise(counts), 1.0)[0])
+
+    def _noise(self, counts: Release) -> float:
+        """The standard deviation of the noise on a share of all records."""
+        return max(math.sqrt(counts.variance) / self.n_records, 1e-6)
+
+    def _guess(self, tree: Trees, labels: NDArray[np.int64], right: float | None = None) -> Part:
+        """Without counts in leaves the chosen labels alone predict: noise may have chosen any of them."""
         n_labels = self.layout.domain.n_labels
         common = np.bincount(labels, minlength=n_labels) + _UNNAMED  # no count says how common
-        right = n_labels**-0.5 * (_APART if np.any(labels != labels[0]) else 1)
-        shares = _prior(common / common.sum(), labels, min(right, 1.0))
-        scores = np.log(shares)
+        sure = 1.0
+        if right is None:
+            right = n_labels**-0.5 * (_APART if np.any(labels != labels[0]) else 1)
+            sure = min(1.0, self.signal / _SURE)
+        shares = _ahead(_prior(common / common.sum(), labels, min(right, 1.0)), labels)
+        scores = sure * np.log(shares)
         return Part(tree, scores, scores.var(axis=1))
 
 
@@ -150,8 +188,7 @@ def leaf_shares(
         np.maximum(x, 0.1 * expected) + 0.5 * prior for x in (found - error, found, found + error)
     )
     noise = ((np.log(high / low) / 2) ** 2).mean(axis=1)
-    shares[rows, labels] = np.maximum(shares[rows, labels], _LEAD * shares.max(axis=1))
-    return shares / shares.sum(axis=1, keepdims=True), noise
+    return _ahead(shares, labels), noise
 
 
 def _prior(common: Floats, labels: NDArray[np.int64], right: float) -> Floats:
@@ -162,6 +199,25 @@ def _prior(common: Floats, labels: NDArray[np.int64], right: float) -> Floats:
     shares *= (1 - right) / shares.sum(axis=1, keepdims=True)
     shares[rows, labels] = right
     return shares
+
+
+def _ahead(shares: Floats, labels: NDArray[np.int64]) -> Floats:
+    """Shares of 1 in all, where the chosen label of each leaf has the largest."""
+    rows, shares = np.arange(len(labels)), shares.copy()
+    shares[rows, labels] = np.maximum(shares[rows, labels], _LEAD * shares.max(axis=1))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def share_means(found: Floats, deviation: float, alpha: float) -> Floats:
+    """Shares that were found as noisy as `deviation`: for each, the mean of all that it may be.
+
+    Beforehand they follow a Dirichlet law with `alpha` for each. Under log loss nothing better can be
+    said of a share by itself; together they are 1 only nearly.
+    """
+    share = ((np.arange(_GRID) + 0.5) / _GRID) ** 2  # finer where shares are small
+    before = (alpha - 0.5) * np.log(share) + (alpha * (len(found) - 1) - 1) * np.log1p(-share)
+    fit = -0.5 * ((found[:, None] - share) / deviation) ** 2
+    return np.asarray(softmax(before + fit, axis=1) @ share)
 
 
 def _shrunk(sums: NDArray[np.int64], mean: float, variance: float) -> Floats:

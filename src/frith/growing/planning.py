@@ -18,6 +18,7 @@ from frith.growing.boosting import (
     plan,
     step_shares,
 )
+from frith.growing.calibrating import ENOUGH
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree, are_balanced
 from frith.growing.parts import Part
@@ -31,9 +32,11 @@ _ROOM_FOR_TEMPERATURE = 80
 _FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
 _ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
+_ROOM_FOR_RIGHT, _SIGNAL_FOR_RIGHT = 10, 100
 _ROOM_FOR_TABLES = 60
 _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
+_RIGHT = 10  # of the budget, over the signal, for how many records are right
 _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
 _FOR_LOOK = Fraction(5, 100)
@@ -58,7 +61,8 @@ def learn_parts(curator: CuratorLike, facts: Facts) -> list[Part]:
     if route.named:
         share = whole * route.named
         levels, for_counts = facts.levels(share)
-        parts = [NamingTree(curator, layout, n).learn(levels, share, for_counts)]
+        tree, by_leaf = NamingTree(curator, layout, n, facts.signal), facts.room >= _ROOM_FOR_COUNTS
+        parts = [tree.learn(levels, share, for_counts, by_leaf)]
     elif route.tables:
         has_room = facts.room >= _ROOM_FOR_TEMPERATURE
         tables = AdditiveTables(curator, layout, n)
@@ -180,8 +184,17 @@ class Facts:
         levels = 1 + sum(room >= limit for limit in limits)
         if room >= _ROOM_FOR_STEPS:
             return 0 if self._can_part(share) else levels, _FOR_START_COUNTS
-        for_counts = _FOR_COUNTS if room >= _ROOM_FOR_COUNTS else Fraction(0)
-        return 0 if room < _ROOM_FOR_DEPTH and self._can_part(share) else levels, for_counts
+        can_part = room < _ROOM_FOR_DEPTH and self._can_part(share)
+        return 0 if can_part else levels, self._for_counts()
+
+    def _for_counts(self) -> Fraction:
+        """The part for counts in leaves; where they would be too noisy, for one count in all."""
+        if self.room >= _ROOM_FOR_COUNTS:
+            return _FOR_COUNTS
+        least = ENOUGH if self.room >= _ROOM_FOR_RIGHT else _SIGNAL_FOR_RIGHT
+        if self.signal < least:
+            return Fraction(0)
+        return min(_FOR_COUNTS, Fraction(round(1_000 * _RIGHT / self.signal), 1_000))
 
     def _can_part(self, share: Fraction) -> bool:
         """Whether a share is within what partitions are proven for: not a millionth of epsilon."""
