@@ -149,7 +149,10 @@ class ForestRequest(BudgetRequest):
 
 
 class ScoreRequest(BudgetRequest):
-    """For a confusion matrix; if anything else is named, for scores of the probabilities of a label."""
+    """For a confusion matrix; if anything else is named, for scores of the probabilities of a label.
+
+    For the errors of a forest that predicts a number, name nothing else.
+    """
 
     metrics: list[Annotated[str, Field(max_length=40)]] | None = Field(
         default=None, max_length=10, description="accuracy, auc, log_loss, brier, calibration."
@@ -511,10 +514,11 @@ class TableInfo(Document):
     def __str__(self) -> str:
         title = f"{self.title}; " if self.title else ""
         label = self.domain.label
+        said = "a number" if self.domain.has_target else f"of {label.size} values"
         batches = f", batches {', '.join(self.batch_names)}" if self.batches else ""
         return (
-            f"{self.name}: {title}{len(self.domain.names)} attributes, label {label.name!r} of "
-            f"{label.size} values, version {self.version}{batches}"
+            f"{self.name}: {title}{len(self.domain.names)} attributes, label {label.name!r} "
+            f"{said}, version {self.version}{batches}"
         )
 
 
