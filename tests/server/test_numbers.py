@@ -1,5 +1,8 @@
 """A table whose label is a number: what is offered for it, from its registration to a client's model."""
 
+import re
+from html import unescape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +27,8 @@ DOMAIN = Domain(
     Numeric("price", 0, 8),
     records=600,
 )
+
+LOG = Numeric("price", 0.5, 8, scale="log")
 
 
 def flats(n=600):
@@ -132,12 +137,12 @@ def test_a_score_costs_what_its_quote_says_and_tells_errors(house, trained):
     """Forests see all 600 records, so R2 is high; a standard error of 0.05 is what epsilon 5 gives."""
     path, asked = f"/v1/forests/{trained}", {"epsilon": "5"}
     quote = said(house.analyst.post(f"{path}/quotes", json=asked))
-    assert (quote["cost"], quote["left"], quote["granted"]) == ("5", "7", True)
+    assert (quote["cost"], quote["left"], quote["granted"]) == ("5.0", "7.0", True)
     job = said(house.analyst.post(f"{path}/scores", json=asked), 202)["id"]
     refused(house.analyst.get(f"/v1/scores/{job}"), "not_ready")
     house.work()
     answer = said(house.analyst.get(f"/v1/scores/{job}"))
-    assert answer["receipt"]["amount"] == "5"
+    assert answer["receipt"]["amount"] == "5.0"
     assert house.spent("flats")[0] == 7
     score = read_score(answer)
     assert isinstance(score, NumberScore)
@@ -169,8 +174,7 @@ def test_a_score_of_too_little_budget_shows_no_number_that_means_nothing(house, 
 
 
 def test_a_label_on_a_log_scale_is_predicted_and_scored(house, body):
-    label = Numeric("price", 0.5, 8, scale="log")
-    declared = domain_text(Domain(DOMAIN.attributes, label, records=600))
+    declared = domain_text(Domain(DOMAIN.attributes, LOG, records=600))
     said(house.curator.post("/v1/tables", json=body | {"domain": declared}), 201)
     said(house.curator.put(f"/v1/tables/flats/grants/{ANALYST}", json={}))
     forest = said(house.analyst.post("/v1/tables/flats/forests", json={"epsilon": "2"}), 202)["id"]
@@ -189,6 +193,28 @@ def test_a_label_on_a_log_scale_is_predicted_and_scored(house, body):
     page = check(analyst.get(f"/forests/{forest}")).text
     for shown in ("the natural logarithm of price", "score of log(price)", "geometric mean"):
         assert shown in page
+
+
+def test_a_log_scale_is_chosen_in_the_form_that_registers_a_table(house):
+    flats().to_csv(house.folder / "flats.csv", index=False)
+    curator = Browser(house, house.sample.curator_token)
+    fields = {"name": "flats", "connection": CONNECTION, "table": "flats.csv", "label": "price",
+              "epsilon": "1", "learners": ["forest"]}  # fmt: skip
+    drafted = check(curator.post("/curate/register", status=200, draft="yes", **fields)).text
+    assert '<select name="column-0-scale"' in drafted
+    assert "column-1-scale" not in drafted
+    carried = unescape(re.search(r'name="columns-draft" value="([^"]*)"', drafted)[1])
+    fields |= {"columns-draft": carried, "column-0-scale": "log", "column-0-high": "8"}
+    fields |= {f"column-{i}-public": "on" for i in range(3)}
+    wrong = fields | {"column-0-low": "0"}
+    answer = curator.post("/curate/register", status=422, columns="yes", **wrong)
+    assert "bounds above 0" in answer.text
+    fields["column-0-low"] = "0.5"
+    shown = check(curator.post("/curate/register", status=200, columns="yes", **fields)).text
+    text = unescape(re.search(r'name="domain"[^>]*>(.*?)</textarea>', shown, re.DOTALL)[1])
+    label = Domain.from_toml(text).label
+    assert (label.scale, label.low, label.high) == ("log", 0.5, 8)
+    assert '<option value="log" selected' in shown
 
 
 def test_the_pages_offer_what_there_is(house, trained):

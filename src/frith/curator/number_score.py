@@ -68,8 +68,8 @@ class NumberScore:
 
     Holds no unreleased number. `whole` is the declared range, `width` what larger errors count as, `variance`
     that of the noise on each sum. If `scale` is "log", all of it is about the target's natural logarithm: an
-    `rmse` of 0.1 is about 10%, and `r2` is that of logarithms. What noise leaves without meaning, such as a root of a negative number, is
-    NaN.
+    `rmse` of 0.1 is about 10%, and `r2` is that of logarithms. What noise leaves without meaning, such as a
+    root of a negative number, is NaN.
     """
 
     whole: float

@@ -112,10 +112,11 @@ class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
     The kind of the label is the task: declared values are classes, a number between public bounds
-    is predicted by a regressor, through its logarithm if its scale is "log". `records` is a public constant: declare it only when the size of
-    the table is no secret, and do not update it from the table. `learned` marks a domain drafted
-    from the records themselves, `paid` one that a private draft was charged for: what it promises is
-    added to the guarantee of every forest. `csv` says how CSV files are written.
+    is predicted by a regressor, through its logarithm if its scale is "log". `records` is a public
+    constant: declare it only when the size of the table is no secret, and do not update it from the
+    table. `learned` marks a domain drafted from the records themselves, `paid` one that a private
+    draft was charged for: what it promises is added to the guarantee of every forest. `csv` says how
+    CSV files are written.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -216,7 +217,7 @@ class Domain:
         return math.log(number) if self.has_log_target else number
 
     def from_target(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers in the unit of `target`, in the label's own: a logarithm's exponential, within the bounds."""
+        """Numbers in the unit of `target` brought to the label's own; a logarithm's within its bounds."""
         if not isinstance(self.label, LogTarget):
             return numbers
         with np.errstate(over="ignore"):  # the largest float, rounded up, is clipped again

@@ -163,7 +163,7 @@ def meaning(budget: Budget, person: Person | None) -> str:
 
 def figure(number: float) -> str:
     """A measured number in four digits, or a dash where the noise leaves none."""
-    return f"{number:.4g}" if math.isfinite(number) else "–"
+    return f"{number:.4g}" if math.isfinite(number) else "\N{EN DASH}"
 
 
 def values_of(attribute: Attribute) -> str:
