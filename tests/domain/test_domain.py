@@ -19,6 +19,7 @@ from frith.domain import (
     class_array,
     spelling,
 )
+from frith.domain.attributes import LogTarget
 from frith.domain.domain import FORMAT
 from frith.engines.draft import learn_domain
 from frith.errors import DomainError, FormatError, PrivacyLeakWarning
@@ -254,7 +255,9 @@ def test_a_name_is_a_text_that_a_file_can_hold(name):
         ({"attributes": ("color",)}, "'color'"),
         ({"label": "class"}, "'class'"),
         ({"label": Numeric("class", 0, 1, missing=True)}, "'class'.*not counted"),
-        ({"label": Numeric("class", 1, 9, scale="log")}, "'class'.*linear scale"),
+        ({"label": Numeric("class", 0, 9, scale="log")}, "'class'.*bounds above 0"),
+        ({"label": Numeric("class", 1, 9, scale="log", missing=True)}, "'class'.*not counted"),
+        ({"attributes": (LogTarget("pay", 1, 9),)}, "an attribute is one of"),
         ({"label": Categorical("class", ("a",), other="a")}, "'class'"),
         ({"label": Categorical("class", ("a",), missing="a")}, "'class'"),
         ({"person": Person("color", 1)}, "'color' is also the person"),

@@ -110,9 +110,12 @@ def test_every_learner_gives_the_same_exact_forest(store, make, domain):
 
 
 @pytest.mark.parametrize("domain", [small_domain(), person_domain()], ids=["records", "persons"])
-def test_a_number_to_predict_gives_the_same_exact_forest(store, domain):
+@pytest.mark.parametrize(
+    "label", [Numeric("weight", 0, 12), Numeric("weight", 0.5, 12, scale="log")], ids=["", "log"]
+)
+def test_a_number_to_predict_gives_the_same_exact_forest(store, domain, label):
     """Missing targets, targets outside the bounds, and numbers that a database calls NaN."""
-    domain = replace(domain, label=Numeric("weight", 0, 12))
+    domain = replace(domain, label=label)
     table = awkward_table()
     weight = table["size"].fillna(3) + (table["color"] == "red")
     weight[::7], weight[::9], weight[::23] = np.nan, 1e9, -4.0

@@ -7,6 +7,7 @@ import pytest
 
 from frith import open_table
 from frith.domain import Categorical, Date, Domain, Numeric, Ordered
+from frith.domain.attributes import LogTarget
 from frith.domain.columns import columns_of
 from frith.domain.encoding import CELL_BYTES, encode_records
 from frith.engines.packed import Packing, Source, _unpack
@@ -40,6 +41,7 @@ OTHERS = [
 NUMBERS = Numeric("n", -3.7, 9.1, cells=1_024)
 LOGS = Numeric("n", -1e-3, 1e9, scale="log", cells=257, missing=True)
 NARROW = Numeric("n", 1.0, 1.0 + 64 * 2**-52, cells=32)
+LOG_TARGET = LogTarget("class", 1e-2, 1e4, cells=50)
 
 
 def around(edges):
@@ -160,6 +162,10 @@ LABELS = {
     "a target": (
         Numeric("class", 0, 1, cells=50),
         pa.array([0.0, 0.5, 2.0, -1.0, np.nan, np.inf, None]),
+    ),
+    "a target on a log scale": (
+        LOG_TARGET,
+        pa.array([*floats_for(LOG_TARGET).to_pylist(), 0.0, -1.0, np.nan, np.inf, None]),
     ),
 }
 

@@ -104,6 +104,9 @@ def test_a_number_to_predict_has_bounds_and_a_fine_grid():
     assert domain.has_target
     assert 1_600 <= domain.label.low <= 2_000 <= 8_600 <= domain.label.high <= 9_900
     assert domain.label.cells == 2**15
+    declared = Numeric("pay", 100, 20_000, scale="log")
+    kept = draft(table, {"age": "number", "pay": declared}, "pay", delta=0)
+    assert kept.label.to_json() == declared.to_json()
 
 
 def test_declared_columns_cost_nothing_and_stay_as_they_are():

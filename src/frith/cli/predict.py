@@ -99,7 +99,9 @@ class _Predictions:
         if domain.has_target:
             if self.proba:
                 refuse_number(domain, "probabilities of labels")
-            columns = {"prediction": pa.array(self.forest.numbers_of_codes(codes))}
+            columns = {
+                "prediction": pa.array(domain.from_target(self.forest.numbers_of_codes(codes)))
+            }
             return pa.table(columns | self._added(records))
         labels = domain.label_values
         columns = {"prediction": pa.array(class_array(labels)[self.forest.labels_of_codes(codes)])}
@@ -114,8 +116,9 @@ class _Predictions:
 
         if not self.explain:
             return {}
-        added = self.forest.explain(records)
-        return {f"adds {_joined(name)}": pa.array(added[name].to_numpy()) for name in added}
+        added, domain = self.forest.explain(records), self.forest.domain
+        to = f" to {domain.target_unit}" if domain.has_log_target else ""
+        return {f"adds {_joined(name)}{to}": pa.array(added[name].to_numpy()) for name in added}
 
 
 def _joined(name: Any) -> str:

@@ -39,6 +39,7 @@ from frith.privacy.exact import show
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
     from frith.curator.label_score import LabelScore
+    from frith.curator.number_score import NumberScore
     from frith.learners import PrivateForest
 
 _ENTRIES, _JOBS = 1_000, 100  # of the ledger, and jobs, at a time
@@ -245,7 +246,7 @@ class RemoteDatabase(Curating):
     def score(
         self, forest: PrivateForest | str, epsilon: Any, delta: Any = ..., *,
         key: str | None = ..., wait: Literal[True] = ..., progress: Progress = ...,
-    ) -> Score: ...  # fmt: skip
+    ) -> Score | NumberScore: ...  # fmt: skip
     @overload
     def score(
         self, forest: PrivateForest | str, epsilon: Any, delta: Any = ..., *,
@@ -260,14 +261,16 @@ class RemoteDatabase(Curating):
         key: str | None = None,
         wait: bool = True,
         progress: Progress = True,
-    ) -> Score | Job:
+    ) -> Score | NumberScore | Job:
         """A noisy confusion matrix of a forest on its table, as a `frith.curator.confusion.Score`. Charged.
 
-        `forest` is an estimator that came from this server, or its id.
+        Of a forest that predicts a number: R2, RMSE and MAE, each with a standard error, as a
+        `frith.curator.number_score.NumberScore`. `forest` is an estimator that came from this server, or
+        its id.
         """
         body = ScoreRequest.read(_amounts(epsilon, delta))
         job = self._ask(("forests", id_of(forest), "scores"), body, key)
-        return cast("Score", job.result(progress)) if wait else job
+        return cast("Score | NumberScore", job.result(progress)) if wait else job
 
     def score_label(
         self,

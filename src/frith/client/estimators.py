@@ -11,6 +11,7 @@ from frith.errors import FormatError
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
     from frith.curator.label_score import LabelScore
+    from frith.curator.number_score import NumberScore
     from frith.learners import PrivateForest
 
 
@@ -35,17 +36,20 @@ def read_estimator(data: Any) -> PrivateForest:
     return model
 
 
-def read_score(data: Any) -> Score | LabelScore:
+def read_score(data: Any) -> Score | LabelScore | NumberScore:
     return score_of(ScoreResponse.read(data).score)
 
 
-def score_of(document: Any) -> Score | LabelScore:
-    """A confusion matrix, or scores of a label's probabilities."""
-    from frith.curator.confusion import Score
-    from frith.curator.label_score import FORMAT, LabelScore
+def score_of(document: Any) -> Score | LabelScore | NumberScore:
+    """A confusion matrix, scores of a label's probabilities, or errors of predicted numbers."""
+    from frith.curator import confusion, label_score, number_score
 
-    is_label = isinstance(document, dict) and document.get("format") == FORMAT
-    return LabelScore.from_json(document) if is_label else Score.from_json(document)
+    written = document.get("format") if isinstance(document, dict) else None
+    if written == label_score.FORMAT:
+        return label_score.LabelScore.from_json(document)
+    if written == number_score.FORMAT:
+        return number_score.NumberScore.from_json(document)
+    return confusion.Score.from_json(document)
 
 
 def id_of(forest: PrivateForest | str) -> str:

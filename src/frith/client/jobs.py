@@ -19,6 +19,7 @@ from frith.errors import RemoteError
 if TYPE_CHECKING:
     from frith.curator.confusion import Score
     from frith.curator.label_score import LabelScore
+    from frith.curator.number_score import NumberScore
     from frith.learners import PrivateForest
 
 Progress = bool | Callable[["Job"], None]
@@ -78,7 +79,7 @@ class Job(JobResponse):
         self._must_be_done()
         return CountsResponse.read(self._wire.get("counts", self.id)).to_json()
 
-    def result(self, progress: Progress = True) -> PrivateForest | Score | LabelScore:
+    def result(self, progress: Progress = True) -> PrivateForest | Score | LabelScore | NumberScore:
         """The fitted estimator or the score; waits until the job ends."""
         self.wait(progress)
         self._must_be_done()

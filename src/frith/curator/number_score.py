@@ -58,7 +58,8 @@ def score_numbers(curator: Curator, forest: Forest, radius: float | None = None)
     guarantee = curator.guarantee
     if not forest.guarantee.holds:
         guarantee = guarantee.assuming(PUBLIC_FOREST)
-    return NumberScore(whole, width, release.values, release.variance, guarantee)
+    scale = "log" if forest.domain.has_log_target else "linear"
+    return NumberScore(whole, width, release.values, release.variance, guarantee, scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +67,9 @@ class NumberScore:
     """Released sums of errors and of targets, and what they say of a forest.
 
     Holds no unreleased number. `whole` is the declared range, `width` what larger errors count as, `variance`
-    that of the noise on each sum. What noise leaves without meaning, such as a root of a negative number, is
-    NaN.
+    that of the noise on each sum. If `scale` is "log", all of it is about the target's natural logarithm: an
+    `rmse` of 0.1 is about 10%, and `r2` is that of logarithms. What noise leaves without meaning, such as a
+    root of a negative number, is NaN.
     """
 
     whole: float
@@ -75,6 +77,7 @@ class NumberScore:
     sums: NDArray[np.int64]
     variance: float
     guarantee: Guarantee
+    scale: str = "linear"
 
     @property
     def r2(self) -> float:
@@ -83,12 +86,12 @@ class NumberScore:
 
     @property
     def rmse(self) -> float:
-        """The root of the mean squared error, in the target's own unit."""
+        """The root of the mean squared error, in the target's own unit, or in that of its logarithm."""
         return self._of("rmse")
 
     @property
     def mae(self) -> float:
-        """The mean absolute error, in the target's own unit."""
+        """The mean absolute error, in the target's own unit, or in that of its logarithm."""
         return self._of("mae")
 
     @property
@@ -138,6 +141,7 @@ class NumberScore:
             "sums": self.sums.tolist(),
             "variance": self.variance,
             "guarantee": self.guarantee.to_json(),
+            **({} if self.scale == "linear" else {"scale": self.scale}),
         }
 
     @classmethod
@@ -146,11 +150,14 @@ class NumberScore:
             whole, width = float(data["range"]), float(data["width"])
             variance = float(data["variance"])
             sums, guarantee = np.array(data["sums"]), Guarantee.from_json(data["guarantee"])
+            scale = data.get("scale", "linear")
         if sums.shape not in ((5,), (6,)) or sums.dtype != np.int64:
             raise FormatError("the score's sums are not five or six whole numbers")
         if not (0 < width <= whole < math.inf and 0 <= variance < math.inf):
             raise FormatError("the score's range, width or variance is not a number that it can be")
-        return cls(whole, width, sums, variance, guarantee)
+        if scale not in ("linear", "log"):
+            raise FormatError("the score's scale is linear or log")
+        return cls(whole, width, sums, variance, guarantee, scale)
 
     def __str__(self) -> str:
         asked = _MEASURES if len(self.sums) == 6 else _MEASURES[:3]
@@ -159,4 +166,5 @@ class NumberScore:
             + (f", the noise's standard error {self.error(name):.2g}" if self.variance else "")
             for name in asked
         ]
+        lines += ["all of the target's natural logarithm"] if self.scale == "log" else []
         return "\n".join([*lines, str(self.guarantee)])

@@ -225,6 +225,36 @@ class Numeric:
         return data | ({"missing": True} if self.missing else {})
 
 
+@dataclass(frozen=True)
+class LogTarget(Numeric):
+    """A number to predict on a log scale: what a domain makes of a label `Numeric(..., scale="log")`.
+
+    Its grid is even in log(x), so both bounds are above 0, and zero and negative targets are clamped to
+    the lower one. (The log grid of an attribute may include zero, and is even in another function.)
+    """
+
+    scale: str = "log"
+
+    def __post_init__(self) -> None:
+        if _is_finite(low := _native(self.low)) and low <= 0:
+            raise DomainError(
+                f"label {self.name!r}: a number to predict on a log scale has bounds above 0, and low is "
+                f"{low:g}; declare the smallest number that matters"
+            )
+        super().__post_init__()
+
+    @functools.cached_property
+    def edges(self) -> NDArray[np.float64]:
+        low, high = math.log(self.low), math.log(self.high)
+        steps = [i / self.cells for i in range(1, self.cells)]
+        return frozen([math.exp(low + s * (high - low)) for s in steps], np.float64)
+
+    @functools.cached_property
+    def logarithm(self) -> Numeric:
+        """The natural logarithm as a number with bounds and an even grid: of the same codes."""
+        return Numeric(self.name, math.log(self.low), math.log(self.high), cells=self.cells)
+
+
 @dataclass(frozen=True, init=False)
 class Date(Numeric):
     """A date between public bounds, or a date and time in UTC if a bound has a time.

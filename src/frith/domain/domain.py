@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import json
+import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from frith.domain.attributes import (
     Attribute,
     Categorical,
     Date,
+    LogTarget,
     Numeric,
     Ordered,
     Value,
@@ -110,10 +112,10 @@ class Domain:
     """Attributes in order, the label, and optionally the number of records and the person.
 
     The kind of the label is the task: declared values are classes, a number between public bounds
-    is predicted by a regressor. `records` is a public constant: declare it only when the size of
-    the table is no secret, and do not update it from the table. `learned` marks a domain drafted
-    from the records themselves. `paid` is the guarantee of a private draft, which is added to that of
-    every forest. `csv` says how CSV files are written.
+    is predicted by a regressor, through its logarithm if its scale is "log". `records` is a public
+    constant: declare it only when the size of the table is no secret, and do not update it from the
+    table. `learned` marks a domain drafted from the records themselves. `paid` is the guarantee of a
+    private draft, which is added to that of every forest. `csv` says how CSV files are written.
 
     >>> domain = Domain([Categorical("smokes", ("no", "yes"))], Categorical("ill", ("no", "yes")))
     >>> Domain.from_toml(domain.to_toml()) == domain
@@ -136,8 +138,9 @@ class Domain:
             if type(attribute) not in KINDS:  # another may count other codes
                 known = ", ".join(kind.__name__ for kind in KINDS)
                 raise DomainError(f"an attribute is one of {known}, not {attribute!r}")
-        if type(self.label) not in (Categorical, Numeric):
+        if type(self.label) not in (Categorical, Numeric, LogTarget):
             raise DomainError(f"the label is Categorical or Numeric, not {self.label!r}")
+        object.__setattr__(self, "label", _as_label(self.label))
         if not isinstance(self.person, Person | None):
             raise DomainError(f"the person is a Person, not {self.person!r}")
         if not isinstance(self.csv, Csv | None):
@@ -187,13 +190,37 @@ class Domain:
 
     @property
     def target(self) -> Numeric:
-        """The label, if it is a number to predict."""
+        """What trees add up to, if the label is a number: the label, or its logarithm on a log scale.
+
+        Its cells are those of the label: sums, distances and scores of numbers are in its unit.
+        """
         if isinstance(self.label, Categorical):
             raise DomainError(
                 f"label {self.label.name!r} has declared values, and what was asked needs a number "
                 "with public bounds, low and high"
             )
-        return self.label
+        return self.label.logarithm if isinstance(self.label, LogTarget) else self.label
+
+    @property
+    def has_log_target(self) -> bool:
+        """Whether trees add up to the logarithm of the label."""
+        return isinstance(self.label, LogTarget)
+
+    @property
+    def target_unit(self) -> str:
+        """What trees add up to, in words."""
+        return f"log({self.label.name})" if self.has_log_target else self.label.name
+
+    def to_target(self, number: float) -> float:
+        """A number within the label's bounds, in the unit of `target`."""
+        return math.log(number) if self.has_log_target else number
+
+    def from_target(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers in the unit of `target` brought to the label's own; a logarithm's within its bounds."""
+        if not isinstance(self.label, LogTarget):
+            return numbers
+        with np.errstate(over="ignore"):  # the largest float, rounded up, is clipped again
+            return np.clip(np.exp(numbers), self.label.low, self.label.high)
 
     @property
     def n_outputs(self) -> int:
@@ -352,6 +379,12 @@ def _label(data: Any) -> Attribute:
     return label
 
 
+def _as_label(label: Attribute) -> Attribute:
+    if not isinstance(label, Numeric) or label.scale != "log" or isinstance(label, LogTarget):
+        return label
+    return LogTarget(label.name, label.low, label.high, cells=label.cells, missing=label.missing)
+
+
 def _check_label(label: Attribute) -> None:
     if isinstance(label, Categorical):
         if label.other is not None or label.missing is not None:
@@ -363,11 +396,6 @@ def _check_label(label: Attribute) -> None:
     if label.missing:
         raise DomainError(
             f"label {label.name!r}: a record whose label is missing is not counted; leave 'missing' out"
-        )
-    if label.scale != "linear":
-        raise DomainError(
-            f"label {label.name!r}: a number to predict has a linear scale; to predict its "
-            "logarithm, declare bounds of the logarithm and take it before training"
         )
 
 

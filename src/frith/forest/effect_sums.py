@@ -101,6 +101,8 @@ class EffectSums:
     def unit(self) -> str:
         """What effects are added to, in words."""
         label = printable(self.forest.domain.label.name)
+        if self.forest.domain.has_log_target:
+            return f"the natural logarithm of {label} (+0.1 is about 10% more)"
         if self.forest.domain.has_target:
             return f"{label}, in its own unit"
         if len(self.labels) > 1:
@@ -208,6 +210,7 @@ class EffectSums:
             "format": FORMAT,
             "guarantee": self.forest.guarantee.to_json(),
             "labels": list(self.labels),
+            "unit": self.unit,
             "base": self.base.tolist(),
             "never_asked": list(self.never_asked),
             **{name: frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -54,7 +54,8 @@ def explain(forest: VotingTrees, table: Any, label: Value | None = None) -> Any:
         columns = (2 * k - 1) * columns if len(values) == 2 else columns[:, :, k : k + 1]
         shown = (values[k],)
     if len(shown) == 1:
-        return pd.DataFrame(columns[:, :, 0], index, names)
+        unit = forest.domain.target_unit if forest.domain.has_log_target else None
+        return pd.DataFrame(columns[:, :, 0], index, pd.Index(names, name=unit))
     wide = columns.transpose(0, 2, 1).reshape(len(columns), -1)
     return pd.DataFrame(wide, index, pd.MultiIndex.from_product([shown, names]))
 

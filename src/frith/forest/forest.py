@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from numpy.typing import NDArray
+
 from frith._documents import read_file, write_file
 from frith.domain import Value
 from frith.forest.notebook import forest_html
@@ -33,6 +35,20 @@ class Forest(VotingTrees):
 
     measured: Forest | None = None
     origin: Origin | None = None
+
+    def predict(self, table: Any, threads: int | None = None) -> NDArray[Any]:
+        """The most probable label of each record, the first in domain order where labels tie.
+
+        If the label is a number, that number, within its declared bounds. On a log scale the trees add up
+        to its logarithm, and this is the exponential: close to a geometric mean or a median, and below the
+        mean where targets spread.
+        """
+        predicted = super().predict(table, threads)
+        return self.domain.from_target(predicted) if self.domain.has_target else predicted
+
+    def _label_words(self) -> str:
+        log = "; its trees add up to the logarithm" if self.domain.has_log_target else ""
+        return super()._label_words() + log
 
     # -- updates -------------------------------------------------------------------------------
 
@@ -142,6 +158,8 @@ class Forest(VotingTrees):
         A row adds up to the logarithm of the odds of `label` by `predict_proba`, by default those
         of the second of two labels. For more labels it adds up to the logarithm of a label's probability
         less the mean of these logarithms; without a `label` columns have two levels, label first.
+        If the label is a number, a row adds up to that number before it is clipped, or, on a log
+        scale, to its natural logarithm: the exponential of a contribution is a factor.
 
         What several attributes add together is split evenly between them: Shapley values under
         public weights, by which every value of a category and every interval of a number counts alike.
@@ -180,7 +198,7 @@ class Forest(VotingTrees):
         numbers as double. A missing value is "" in text, NaN in doubles and -2**63 in integers,
         unless that is a declared value. Its outputs are `label` [N], and `probabilities` [N, K] in
         domain order; a label that no ONNX number holds is spelled as text. If the label is a number,
-        the one output is `label` [N], that number as double.
+        the one output is `label` [N], that number as double, in the label's own unit.
 
         A runtime that computes in double precision gives the labels of `predict` and the
         probabilities of `predict_proba`. It needs memory for records times trees, so large tables

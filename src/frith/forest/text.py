@@ -81,7 +81,9 @@ def _answer(nodes: Nodes, node: int, speaker: int) -> str:
     forest, label = nodes.forest, nodes.forest.domain.label
     if forest.domain.has_target:
         value, noise = forest.values[node, 0], nodes.forest.variance[node] ** 0.5
-        return f"{label.name} {value:+.4g}" + (f", noise {noise:.2g}" if noise else "")
+        return f"{forest.domain.target_unit} {value:+.4g}" + (
+            f", noise {noise:.2g}" if noise else ""
+        )
     if nodes.kind is ValueKind.SCORES:
         odds, low, high = (values[node] for values in nodes.figures.values())
         raised = forest.domain.label_values[nodes.label[node]]

@@ -20,14 +20,18 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     """A regressor that learns from releases of a curator and from nothing else."""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The number predicted for each record, within the declared bounds. Costs no budget."""
+        """The number predicted for each record, within the declared bounds. Costs no budget.
+
+        In the label's own unit, also where its scale is "log": there, the exponential of a logarithm.
+        """
         check_is_fitted(self)
         return self.forest_.predict(self._table_to_predict(X), self.n_jobs)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """What each attribute adds to each record's prediction; see `Forest.explain`.
 
-        A row adds up to the prediction before it is clipped to the declared bounds. Costs no budget,
+        A row adds up to the prediction before it is clipped to the declared bounds, or to its natural
+        logarithm if the label's scale is "log": there, exp(contribution) is a factor. Costs no budget,
         and is exact about X: a private X is not covered by the guarantee.
         """
         check_is_fitted(self)

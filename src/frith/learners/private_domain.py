@@ -245,7 +245,7 @@ class _Drafting:
         self._signal = math.inf if self.curator.is_exact else n * amount
         drafted = {name: self._attribute(name, kind) for name, kind in plan.columns.items()}
         label = drafted.pop(plan.label)
-        if isinstance(label, Numeric):
+        if isinstance(label, Numeric) and plan.label in plan.kinds:  # not one that was declared
             label = Numeric(label.name, label.low, label.high, cells=TARGET_CELLS)
         guarantee = replace(self.curator.guarantee, asked=())
         return Domain(

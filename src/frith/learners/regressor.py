@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
-from frith.domain import Domain
+from frith.domain import Domain, Numeric
 from frith.engines import Engine
 from frith.engines.part import Part
 from frith.forest import Forest
@@ -47,7 +47,8 @@ class ForestRegressor(PrivateForestRegressor):
     ----------
     domain : Domain, str, Path or None, default=None
         What is public about the table, or the path of a domain file. Its label is `Numeric`: targets
-        beyond its bounds are clamped to them. Without a domain it is learned from the data, with a
+        beyond its bounds are clamped to them, and a label of `scale="log"` is learned through its
+        logarithm. Without a domain it is learned from the data, with a
         `PrivacyLeakWarning`.
     epsilon : int, float, str or Fraction, default=1.0
         The budget of a fit, read exactly as written: "0.1" is one tenth. `float("inf")` gives exact
@@ -63,7 +64,8 @@ class ForestRegressor(PrivateForestRegressor):
         medians. Used only with `loss="quantile"`.
     center : float or None, default=None
         A public guess of the mean, known from elsewhere than these records: where the budget is tiny,
-        predictions are pulled to it. None takes the middle of the bounds.
+        predictions are pulled to it. None takes the middle of the bounds (on a log scale, of their
+        logarithms).
     size_share : float, str or Fraction, default=0.02
         The share of the budget for a noisy number of records. Spent only if the domain does not
         declare that number.
@@ -91,7 +93,8 @@ class ForestRegressor(PrivateForestRegressor):
     interval_ : Fraction
         The share of new targets that intervals cover; only with `interval`.
     interval_radius_ : float
-        How far the ends of an interval are from the prediction; only with `interval`.
+        How far the ends of an interval are from the prediction, on a log scale in logarithms; only with
+        `interval`.
 
     Privacy
     -------
@@ -127,6 +130,12 @@ class ForestRegressor(PrivateForestRegressor):
     -----
     Values of nodes are scores: what a tree adds to the prediction, in the target's own unit; the
     first tree has the mean. Predictions are clipped to the declared bounds.
+
+    On a log scale, all of this is about the logarithm: values, contributions and effects are in its unit,
+    and add up to the logarithm of the prediction. The prediction is the exponential of a mean of
+    logarithms, a geometric mean: below the mean where targets spread, and no unbiased guess of
+    totals. Quantiles and intervals are quantiles and intervals of the target itself, since a
+    logarithm keeps the order.
 
     A forest of quantiles claims no coverage; `interval` does. There are no rules or pictures of trees
     of such forests.
@@ -200,16 +209,18 @@ class ForestRegressor(PrivateForestRegressor):
 
     def _center(self, curator: CuratorLike) -> int:
         """The public guess in the fixed point of scores."""
-        target = curator.domain.target
+        label, target = curator.domain.label, curator.domain.target
         if self.center is None:
             return 0
         guess = float(self.center)
-        if not target.low <= guess <= target.high:
+        assert isinstance(label, Numeric)
+        if not label.low <= guess <= label.high:
             raise ValueError(
-                f"center must be within the declared bounds, {target.low:g} and {target.high:g}, and is "
+                f"center must be within the declared bounds, {label.low:g} and {label.high:g}, and is "
                 f"{self.center!r}"
             )
-        return round(HALF * (2 * (guess - target.low) / (target.high - target.low) - 1))
+        place = (curator.domain.to_target(guess) - target.low) / (target.high - target.low)
+        return round(HALF * (2 * place - 1))
 
     def predict_interval(self, X: Any, coverage: Any = None) -> NDArray[np.float64]:
         """The ends of an interval for each record: as many rows, and two columns. Costs no budget.
@@ -234,9 +245,11 @@ class ForestRegressor(PrivateForestRegressor):
                 f"the interval that was paid for covers {show(self.interval_)}, not {coverage}; fit with "
                 f"interval={coverage}"
             )
-        target, middle = self.forest_.domain.target, self.predict(X)[:, None]
+        forest, domain = self.forest_, self.forest_.domain
+        codes = forest.encode(self._table_to_predict(X), self.n_jobs)
+        middle = forest.numbers_of_codes(codes, self.n_jobs)[:, None]
         ends = middle + self.interval_radius_ * np.array([-1.0, 1.0])
-        return np.clip(ends, target.low, target.high)
+        return domain.from_target(np.clip(ends, domain.target.low, domain.target.high))
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         """Serve a request with a delta by a pure guarantee where Gaussian noise buys too little.

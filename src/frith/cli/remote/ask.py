@@ -164,7 +164,10 @@ def score(
     no_wait: NoWait = False,
     json: AsJson = False,
 ) -> None:
-    """A noisy confusion matrix of a forest on its table, or scores of its probabilities. Charged."""
+    """A noisy confusion matrix of a forest on its table, or scores of its probabilities. Charged.
+
+    Of a forest that predicts a number: R2 and its errors.
+    """
     database = connect(ctx)
     job: Any
     if metrics or by or positive is not None:

@@ -49,7 +49,7 @@ def onnx_model(forest: VotingTrees) -> ModelProto:
     }
     label = forest.domain.label
     facts |= (
-        {"frith.bounds": json.dumps([label.low, label.high])}
+        {"frith.bounds": json.dumps([label.low, label.high]), "frith.scale": label.scale}
         if isinstance(label, Numeric)
         else {"frith.labels": json.dumps(label.values)}
     )
@@ -164,12 +164,14 @@ def _decide(graph: Graph, forest: VotingTrees, weights: str) -> None:
 
 
 def _clip(graph: Graph, forest: VotingTrees, sums: str) -> None:
-    """The number that is predicted, within its declared bounds."""
-    target = forest.domain.target
-    number = graph.op("Squeeze", sums, np.array([1]))
-    number = graph.op("Max", number, np.float64(target.low))
-    graph.op("Min", number, np.float64(target.high), name="label")
-    graph.outputs = [described("label", np.float64, ["N"], target.name)]
+    """The number that is predicted, within its declared bounds; of a logarithm its exponential."""
+    label, number = forest.domain.label, graph.op("Squeeze", sums, np.array([1]))
+    assert isinstance(label, Numeric)
+    if forest.domain.has_log_target:
+        number = graph.op("Exp", number)
+    number = graph.op("Max", number, np.float64(label.low))
+    graph.op("Min", number, np.float64(label.high), name="label")
+    graph.outputs = [described("label", np.float64, ["N"], label.name)]
 
 
 def label_array(forest: VotingTrees) -> NDArray[Any]:

@@ -57,8 +57,6 @@ def make_card(forest: Forest, data: Any = None) -> str:
 
 
 def _tested(forest: Forest, data: Any) -> str:
-    if data is None and forest.domain.has_target:
-        return "Not tested here."
     if data is None:
         return "Not tested here. A private score on the training table is a further release, and is charged."
     if forest.domain.has_target:

@@ -29,6 +29,10 @@ _OF_SCORES = (
     "The model's opinion: scores, effects, contributions, importances and predictions. They are what the "
     "forest makes of noisy answers; nothing in the table need be like them."
 )
+_GEOMETRIC = (
+    "Its trees add up to the natural logarithm, and a prediction is the exponential of that: like a "
+    "geometric mean or a median, and below the mean where numbers spread"
+)
 NOT_THE_SAME = (
     "Noise is drawn anew each time and has no seed, so another run gives another forest under the same "
     "promise, and is charged again."
@@ -95,6 +99,8 @@ def domain_words(domain: Domain) -> str:
 
 def _predicted(domain: Domain) -> str:
     """All labels, or the bounds of a number."""
+    if domain.has_log_target:
+        return f"{values_of(domain.label)}. {_GEOMETRIC}"
     if domain.has_target:
         return values_of(domain.label)
     return ", ".join(map(spelling, domain.label_values))

@@ -98,23 +98,31 @@ def score_words(result: Trial) -> str:
 
 def number_words(forest: Forest, data: Any) -> str:
     """How far predictions of a number are off, on which records."""
-    target = forest.domain.target
-    columns, rows = columns_of(data, (*forest.domain.names, target.name))
-    codes = encode_label(columns(target.name), target)
+    domain, target = forest.domain, forest.domain.target
+    columns, rows = columns_of(data, (*domain.names, target.name))
+    codes = encode_label(columns(target.name), domain.label)
     known = codes >= 0
     step = (target.high - target.low) / target.cells
-    truth = target.low + step * (codes[known] + 0.5)
-    error = forest.numbers_of_codes(forest.encode(data))[known] - truth
+    middles = target.low + step * (codes[known] + 0.5)
+    sums = forest.numbers_of_codes(forest.encode(data))[known]
+    truth = domain.from_target(middles)
+    error = domain.from_target(sums) - truth
     left_out = f" {rows - known.sum():,} records without a target were left out."
     left_out = left_out if rows > known.sum() else ""
     if not len(truth) or not truth.std():
         return f"The {rows:,} records that were given have no targets that differ.{left_out}"
+    log = (
+        f" On the log scale, which it was learned on, R2 is "
+        f"{1 - np.mean((sums - middles) ** 2) / middles.var():.3f}, and the root of the mean squared error "
+        f"of the natural logarithm {np.sqrt(np.mean((sums - middles) ** 2)):.4g}."
+    )
     return (
         f"On {len(truth):,} records that were given for this test, R2 is "
         f"{1 - np.mean(error**2) / truth.var():.3f}; the root of the mean squared error is "
         f"{np.sqrt(np.mean(error**2)):.4g}, the mean absolute error {np.abs(error).mean():.4g}. Always "
         f"naming their mean gets an R2 of 0 and errors of {truth.std():.4g}. Targets are rounded to the "
-        f"declared grid. If the forest has learned from these records, others fare worse.{left_out}"
+        f"declared grid. If the forest has learned from these records, others fare worse."
+        f"{log if domain.has_log_target else ''}{left_out}"
     )
 
 

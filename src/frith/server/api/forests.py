@@ -116,7 +116,8 @@ def score(
     """Ask for a noisy confusion matrix of this forest on its table, or for scores of its probabilities.
 
     Naming metrics, attributes or a label asks for the latter: AUC, log loss, Brier score, calibration and
-    rates in groups, with 95% intervals. Charged.
+    rates in groups, with 95% intervals. A forest that predicts a number is scored by R2, RMSE and MAE, with
+    standard errors. Charged.
     """
     scoring = None
     if asked.metrics is not None or asked.by or asked.positive is not None:

@@ -40,7 +40,8 @@ from frith.server.schema import Batch, Job, Member
 class About:
     """What is asked about a forest: a score, counts of its rules, or an update with a batch.
 
-    A score is a confusion matrix, or with `scoring` one of the probabilities of a label.
+    A score is a confusion matrix, with `scoring` one of the probabilities of a label, and for a number
+    its errors.
     """
 
     kind: JobKind
@@ -226,10 +227,10 @@ def ask_about(
     The grant must still include the forest's attributes.
     """
     view.check_reach(found.asked.details["columns"])
-    if view.domain.has_target:
+    if view.domain.has_target and about.kind != JobKind.SCORE:
         raise invalid(
-            "scores, updates and counts of rules are not offered for a forest that predicts a number; "
-            "read its effects, or predict with it"
+            "updates and counts of rules are not offered for a forest that predicts a number; read its "
+            "effects, predict with it, or ask for a score"
         )
     if about.kind == JobKind.UPDATE:
         return _ask_to_update(session, found, view, budget, about.batch)
@@ -245,6 +246,11 @@ def ask_about(
 def _scoring(found: Released, view: View, asked: ScoreRequest) -> dict[str, Any]:
     """What to score, in one canonical form."""
     domain = view.domain.view(found.asked.details["columns"])
+    if domain.has_target:
+        raise invalid(
+            "metrics, by and positive are for labels with values; leave them out to score a forest that "
+            "predicts a number"
+        )
     try:
         plan = asked.read(domain)
     except ValueError as error:
@@ -297,8 +303,8 @@ def predict(forest: Forest, records: list[dict[str, Any]]) -> PredictionResponse
     table = pd.DataFrame({n: pd.Series([r.get(n) for r in records], dtype=object) for n in names})
     codes = forest.encode(table, threads=1)
     if forest.domain.has_target:
-        numbers = forest.numbers_of_codes(codes, threads=1).tolist()
-        return PredictionResponse(labels=numbers, classes=[], probabilities=[])
+        numbers = forest.domain.from_target(forest.numbers_of_codes(codes, threads=1))
+        return PredictionResponse(labels=numbers.tolist(), classes=[], probabilities=[])
     values = forest.domain.label_values
     labels = [values[k] for k in forest.labels_of_codes(codes, threads=1)]
     probabilities = np.round(forest.proba_of_codes(codes, threads=1), 6).tolist()

@@ -16,6 +16,7 @@ from frith.client.kinds import JobKind
 from frith.curator import Curator
 from frith.curator.confusion import Score, score_confusion
 from frith.curator.label_score import LabelScore
+from frith.curator.number_score import NumberScore, score_numbers
 from frith.curator.scoring import ScoreRequest, score_forest
 from frith.domain import Domain
 from frith.domain.synthetic import synthetic_table
@@ -35,7 +36,7 @@ from frith.server.settings import Settings
 from frith.server.sources import open_source
 
 _MADE_UP = "this is a dry run: its records were made up from the domain, and it says nothing about real ones"
-R = TypeVar("R", Forest, Score, LabelScore)
+R = TypeVar("R", Forest, Score, LabelScore, NumberScore)
 
 
 class Unopened(Exception):
@@ -118,8 +119,10 @@ class Work:
         return {"forest": _assuming(forest, *more).to_json(), **details}
 
     def _score(self, curator: Curator, forest: Forest) -> dict[str, Any]:
-        """A confusion matrix, unless metrics are named."""
+        """A confusion matrix, unless metrics are named; for a number, its errors."""
         details = self.asked.details
+        if forest.domain.has_target:
+            return _assuming(score_numbers(curator, forest)).to_json()
         if "metrics" not in details:
             return _assuming(score_confusion(curator, forest)).to_json()
         asked = ScoreRequest(details["metrics"], details["by"], details["positive"])

@@ -188,6 +188,7 @@ def _read(forest: Forest, tree: int | None, label: int | None, n_rules: int) -> 
     important = forest.importances(errors=True).sort_values("importance", ascending=False)
     return {
         "forest": forest,
+        "effects_unit": forest.effects().unit if forest.domain.has_target else "",
         **({} if forest.domain.has_target else _of_labels(forest, tree, label, n_rules)),
         "importances": list(important.itertuples()),
         "facts": [*facts_of(forest), *spent_rows(forest)],
@@ -237,12 +238,12 @@ def _asking(
         view = tables.see(session, found.job.table, page.member)
     except Problem:  # the grant was withdrawn; the forest stays
         return None
-    if view.domain.has_target:
-        return None
-    batches = tables.list_batches(session, view.name)
+    is_number = view.domain.has_target
+    batches = [] if is_number else tables.list_batches(session, view.name)
     batch = form.text("batch") or (batches[0].name if batches else "")
     forms = {"score": (SCORE, "0.1"), "update": (forests.About(JobKind.UPDATE, batch), "0.5"),
              "counted": (RULES, "0.2")}  # fmt: skip
+    forms = {"score": forms["score"]} if is_number else forms
     epsilon = {name: (form.text("epsilon") if at == name else "") or usual
                for name, (_, usual) in forms.items()}  # fmt: skip
     return {

@@ -66,6 +66,7 @@ def _make_environment() -> Environment:
         "amount": texts.amount_text,
         "when": texts.when,
         "sentence": texts.sentence,
+        "figure": texts.figure,
     }
     made.globals |= {"static": static, "charts": charts, "texts": texts}
     made.globals |= {"percent": percent, "importance_words": importance_words, "promise": promise}

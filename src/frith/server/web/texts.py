@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -158,6 +159,11 @@ def meaning(budget: Budget, person: Person | None) -> str:
     """What the guarantee of a request with this budget would promise."""
     neighbors = RECORD if person is None else person_neighbors(person.records)
     return promise(Guarantee(budget.epsilon, budget.delta, neighbors))
+
+
+def figure(number: float) -> str:
+    """A measured number in four digits, or a dash where the noise leaves none."""
+    return f"{number:.4g}" if math.isfinite(number) else "\N{EN DASH}"
 
 
 def values_of(attribute: Attribute) -> str:

@@ -42,6 +42,13 @@ class Column:
         return "\n".join(map(_text, self.data["values"])) if "values" in self.data else None
 
     @property
+    def scale(self) -> str | None:
+        """The scale of a number to predict; None for any other column."""
+        return (
+            str(self.data.get("scale", "linear")) if self.is_label and "low" in self.data else None
+        )
+
+    @property
     def bounds(self) -> list[tuple[str, str]]:
         pairs = next((pair for pair in _BOUNDS if pair[0] in self.data), ())
         return [(name, _text(self.data[name])) for name in pairs]
@@ -118,6 +125,8 @@ def _changes(data: dict[str, Any], field: str, form: Form) -> Iterator[tuple[str
     for name in (name for pair in _BOUNDS for name in pair if name in data):
         if form.has(field + name):
             yield name, _like(data[name], form.text(field + name))
+    if "low" in data and form.has(f"{field}scale"):
+        yield "scale", form.text(f"{field}scale")
 
 
 def _like(example: Any, text: str) -> Any:
