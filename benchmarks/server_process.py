@@ -133,10 +133,19 @@ class ServerProcess:
     def workers(self) -> list[int]:
         """The processes that the server has started."""
         assert self.process is not None
-        listing = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
-        )
-        return [int(pid) for pid in listing.stdout.split()]
+        return _started_by(self.process.pid)
+
+    def jobs(self) -> list[int]:
+        """The processes of the jobs that run now: a worker's warm process forks them."""
+        warm = [pid for worker in self.workers() for pid in _started_by(worker)]
+        return [pid for parent in warm for pid in _started_by(parent)]
+
+    def kill_jobs(self) -> int:
+        """`kill -9` of the processes of jobs alone; how many there were."""
+        found = self.jobs()
+        for pid in found:
+            _kill(pid)
+        return len(found)
 
     def kill(self, *, workers_only: bool = False) -> None:
         """`kill -9`, of the server and its workers or of the workers alone."""
@@ -164,6 +173,13 @@ class ServerProcess:
         """Its log, as far as it is lines of JSON."""
         lines = self.log.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def _started_by(pid: int) -> list[int]:
+    listing = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True
+    )
+    return [int(pid) for pid in listing.stdout.split()]
 
 
 def _kill(pid: int) -> None:

@@ -18,7 +18,7 @@ from frith.client.kinds import Role
 from frith.ledger.database import Database
 from frith.ledger.events import ACCOUNT as EVENTS
 from frith.server.app import SECURITY, make_app
-from frith.server.auth import members, sessions
+from frith.server.auth import members, middleware, sessions
 from frith.server.auth.access import ROUTES
 from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.auth.sessions import COOKIE
@@ -668,11 +668,28 @@ def test_guessing_at_one_token_stops_that_token_at_that_address_and_no_other(hou
 
 
 def test_guessing_at_the_sign_in_page_counts_as_well(house):
+    house.set(failures_per_minute=3)  # few, so that none is forgiven before the end
     codes = [
         house.stranger().post("/sign-in", data={"token": f"frith_{n}_x"}).status_code
-        for n in range(25)
+        for n in range(5)
     ]
-    assert codes == [401] * 20 + [429] * 5
+    assert codes == [401] * 3 + [429] * 2
+
+
+def test_nobody_fills_the_ledger_by_signing_in(house, monkeypatch):
+    """Each is an event for ever, and the page is outside of a member's limit on requests."""
+    monkeypatch.setattr(middleware, "_SIGN_INS", 3)
+    house.set()
+    token, before = house.sample.analyst_token, len(house.entries())
+    codes = [
+        house.stranger().post("/sign-in", data={"token": token}, follow_redirects=False).status_code
+        for _ in range(5)
+    ]
+    assert codes == [303] * 3 + [429] * 2
+    assert len(house.entries()) == before + 3
+    other = house.stranger().post("/sign-in", data={"token": house.sample.curator_token},
+                                  follow_redirects=False)  # fmt: skip
+    assert other.status_code == 303
 
 
 def test_a_member_has_so_many_requests_a_second(house):
@@ -698,17 +715,17 @@ def test_only_so_many_may_read_much_at_once(house, values):
 
 
 def test_who_takes_their_share_of_places_is_told_so_and_others_are_served():
-    """One member alone makes no answer of the server's a 503."""
-    limit = ConcurrencyLimit(4, patience=0)
+    """Two members who read slowly make no answer to others a 503."""
+    limit = ConcurrencyLimit(2, patience=0)
 
     async def crowd():
-        async with limit.place_for("ana"), limit.place_for("ana"):
+        async with limit.place_for("ana"), limit.place_for("ben"):
             with pytest.raises(Problem) as own:
                 async with limit.place_for("ana"):
                     pass
-            async with limit.place_for("ben"), limit.place_for("ben"):
+            async with limit.place_for("cy"), limit.place_for("dan"):
                 with pytest.raises(Problem) as full:
-                    async with limit.place_for("cy"):
+                    async with limit.place_for("eve"):
                         pass
         return own.value.status, full.value.status
 

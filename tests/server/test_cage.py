@@ -12,12 +12,13 @@ from sqlalchemy import select
 
 from benchmarks.server_process import ServerProcess
 from frith.server.budget import tables
+from frith.server.budget.apart import used_bytes
 from frith.server.budget.policies import Policy
 from frith.server.jobs import sizes
 from frith.server.jobs.lifecycle import MAX_ATTEMPTS
 from frith.server.jobs.sizes import Limits
 from frith.server.problems import FAILED, FAILED_FREE, STOPPED
-from frith.server.run.cage import Cage, used_bytes
+from frith.server.run.cage import Cage
 from frith.server.run.worker import Worker
 from frith.server.schema import Job, Journal, Release
 from tests.server.conftest import ANALYST, at, said

@@ -75,6 +75,18 @@ def test_files_folders_and_patterns_of_a_folder_are_tables(house, small):
     assert said(house.curator.get("/v1/tables/t2"))["source"] == "sample: parts/part-*.parquet"
 
 
+def test_a_pattern_looks_into_every_folder_once(house, small):
+    """With `**` twice each file is found in every combination, and with many of them never."""
+    place = house.folder / "2024" / "01" / "02"
+    place.mkdir(parents=True)
+    small_table().to_csv(place / "deep.csv", index=False)
+    said(ask(house, small | {"name": "once"}, table="**/deep.csv"), 201)
+    for number, name in enumerate(
+        ("**/**/deep.csv", "**/0*/**/deep.csv", "**/" * 500 + "deep.csv")
+    ):
+        refused(ask(house, small | {"name": f"t{number}"}, table=name), "invalid")
+
+
 def test_a_link_that_is_put_there_later_is_not_followed_by_a_worker(house, small, outside):
     said(ask(house, small, table="small.csv"), 201)
     (house.folder / "small.csv").unlink()

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.xdist_group("faults")
 FULL = os.environ.get("FRITH_FULL") == "1"
 ROUNDS, WORKERS = (100, 2) if FULL else (1, 1)
 CLIENTS = 3
+STRIKES = ("server", "server", "workers", "jobs")
 LEARNERS = ("random-decision", "gini", "forest")
 
 
@@ -57,6 +58,17 @@ def ask(server, number):
         return job, found, retried(lambda: client.get(f"/v1/forests/{job}")).content
 
 
+def strike(server, what, moments):
+    """Kill a server with its workers and start it again, or its workers, or jobs; how many jobs."""
+    if what == "jobs":
+        return server.kill_jobs()
+    server.kill(workers_only=what == "workers")
+    if what == "server":
+        time.sleep(moments.uniform(0, 0.3))
+        server.start()
+    return 0
+
+
 def check_books(server, answers):
     context = server.context()
     with context.database.read() as session:
@@ -74,8 +86,8 @@ def check_books(server, answers):
 
 
 def test_kill_9_of_one_of_two_replicas_loses_nothing_and_pays_once(tmp_path, own_postgres):
-    """Clients ask either replica; either is killed, or its workers."""
-    moments, answers = random.Random(1), []
+    """Clients ask either replica; either is killed, or its workers, or their jobs."""
+    moments, answers, jobs = random.Random(1), [], 0
     first = ServerProcess(
         tmp_path, own_postgres.get_uri(), epsilon="4", lease_seconds=1, workers=WORKERS
     )
@@ -86,38 +98,33 @@ def test_kill_9_of_one_of_two_replicas_loses_nothing_and_pays_once(tmp_path, own
                 for i in range(CLIENTS)
             ]
             time.sleep(moments.uniform(0, 1.5))
-            struck, workers_only = moments.choice([first, second]), moments.random() < 0.3
-            struck.kill(workers_only=workers_only)
-            if not workers_only:
-                time.sleep(moments.uniform(0, 0.3))
-                struck.start()
+            struck = moments.choice([first, second])
+            jobs += strike(struck, moments.choice(STRIKES), moments)
             answers += [a.result() for a in asked]
         with first.client(first.sample.analyst_token) as client:
             for job, found, forest in answers:
                 assert found["state"] == "done"
                 assert client.get(f"/v1/forests/{job}").content == forest
     check_books(first, answers)
+    assert jobs > 0 or not FULL, "no job's process was killed alone"
 
 
 def test_kill_9_at_random_moments_loses_nothing_and_pays_once(tmp_path):
     moments = random.Random(0)
     server = ServerProcess(tmp_path, epsilon="4", lease_seconds=1, workers=WORKERS)
-    answers = []
+    answers, jobs = [], 0
     with server, ThreadPoolExecutor(CLIENTS) as pool:
         for number in range(ROUNDS):
             asked = [pool.submit(ask, server, number * CLIENTS + i) for i in range(CLIENTS)]
             time.sleep(moments.uniform(0, 1.5))
-            workers_only = moments.random() < 0.5
-            server.kill(workers_only=workers_only)
-            if not workers_only:
-                time.sleep(moments.uniform(0, 0.3))
-                server.start()
+            jobs += strike(server, moments.choice(STRIKES), moments)
             answers += [a.result() for a in asked]
         with server.client(server.sample.analyst_token) as client:
             for job, found, forest in answers:
                 assert found["state"] == "done"
                 assert client.get(f"/v1/forests/{job}").content == forest
     check_books(server, answers)
+    assert jobs > 0 or not FULL, "no job's process was killed alone"
 
 
 @pytest.fixture

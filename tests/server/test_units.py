@@ -68,7 +68,7 @@ def test_of_very_many_callers_the_oldest_are_forgotten(monkeypatch):
     assert not rate.is_full("0")
 
 
-def test_a_crowd_has_so_many_places_and_half_of_them_for_one():
+def test_a_crowd_has_so_many_places_half_of_them_for_one_and_as_many_again_for_newcomers():
     concurrency = ConcurrencyLimit(3, patience=0)
 
     async def enter(*callers):
@@ -77,11 +77,13 @@ def test_a_crowd_has_so_many_places_and_half_of_them_for_one():
                 await inside.enter_async_context(concurrency.place_for(caller))
             assert len(concurrency._inside) == len(callers)
 
-    asyncio.run(enter("a", "a", "b"))
-    for callers in ("aabc", "aaa"):
+    for callers in ("aab", "aabcde"):
+        asyncio.run(enter(*callers))
+    for callers, status in (("aaa", 429), ("aabb", 429), ("aabcdef", 503)):
         with pytest.raises(Problem) as caught:
             asyncio.run(enter(*callers))
         assert caught.value.headers == {"retry-after": "3"}
+        assert caught.value.status == status
     assert not concurrency._inside
 
 
@@ -95,10 +97,10 @@ def test_who_finds_no_place_in_a_crowd_waits_for_one():
             order.append(caller)
 
     async def both():
-        await asyncio.gather(enter("a", 0.2), enter("b", 0))
+        await asyncio.gather(enter("a", 0.2), enter("b", 0.2), enter("c", 0))
 
     asyncio.run(both())
-    assert order == ["a", "a", "b", "b"]
+    assert order == ["a", "b", "a", "b", "c", "c"]
     assert not concurrency._inside
 
 

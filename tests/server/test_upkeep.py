@@ -50,6 +50,21 @@ def test_what_a_member_stores_is_limited_and_dry_runs_count(house):
     assert stored(house) == two, "what jobs became changes nothing"
 
 
+def test_repeats_are_counted_for_they_are_written_down(house):
+    job = said(house.analyst.ask(house.table, key="a"), 202)["id"]
+    one = stored(house)
+    for key in ("a", "b", None):
+        assert said(house.analyst.ask(house.table, key=key), 202)["id"] == job
+    assert stored(house) == one + 3_000
+    house.set(stored_per_member=one + 4_000)
+    said(house.analyst.ask(house.table, key="c"), 202)
+    before = len(house.entries())
+    for key in ("d", "a"):
+        refused(house.analyst.ask(house.table, key=key), "too_many")
+    assert len(house.entries()) <= before + 2, "the refusals, which have a limit of their own"
+    assert count(house, RequestKey) == 3
+
+
 @pytest.fixture
 def failing(monkeypatch):
     """Every job fails as if a disk did."""

@@ -38,7 +38,10 @@ class ForestRequest(BudgetRequest):
 
 
 class ScoreRequest(BudgetRequest):
-    """A confusion matrix, or scores of a label's probabilities if any field below is given."""
+    """A confusion matrix, or scores of a label's probabilities if any field below is given.
+
+    For a forest that predicts a number, its errors: no field below applies.
+    """
 
     metrics: list[Annotated[str, Field(max_length=40)]] | None = Field(
         default=None, max_length=10, description="accuracy, auc, log_loss, brier, calibration."

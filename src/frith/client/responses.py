@@ -231,10 +231,11 @@ class TableInfo(Document):
     def __str__(self) -> str:
         title = f"{self.title}; " if self.title else ""
         label = self.domain.label
+        said = "a number" if self.domain.has_target else f"of {label.size} values"
         batches = f", batches {', '.join(self.batch_names)}" if self.batches else ""
         return (
-            f"{self.name}: {title}{len(self.domain.names)} attributes, label {label.name!r} of "
-            f"{label.size} values, version {self.version}{batches}"
+            f"{self.name}: {title}{len(self.domain.names)} attributes, label {label.name!r} "
+            f"{said}, version {self.version}{batches}"
         )
 
 

@@ -53,7 +53,8 @@ class ConcurrencyLimit:
     """At most `places` requests at once, at most half of them from one caller.
 
     Further requests wait up to `patience` seconds, then get 503 with Retry-After. A place is held
-    until the response is sent, so one slow reader must not hold all of them.
+    until the response is sent, so slow readers must not take all of them: whoever has none finds one
+    beyond `places`, until as many again are taken.
     """
 
     def __init__(self, places: int, patience: float = 5):
@@ -64,7 +65,7 @@ class ConcurrencyLimit:
         until = time.monotonic() + self._patience
         while not self._has_place(caller):
             if time.monotonic() > until:
-                if self._inside.count(caller) >= self._share > 0:
+                if caller in self._inside:
                     raise Problem(
                         ProblemCode.TOO_MANY, "you read much already; wait for it", wait=3
                     )
@@ -79,7 +80,8 @@ class ConcurrencyLimit:
             self._inside.remove(caller)
 
     def _has_place(self, caller: str) -> bool:
-        return len(self._inside) < self._places and self._inside.count(caller) < self._share
+        own = self._inside.count(caller)
+        return own < self._share and len(self._inside) < self._places * (1 if own else 2)
 
     @property
     def _share(self) -> int:

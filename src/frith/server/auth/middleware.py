@@ -49,6 +49,7 @@ Prepare = Callable[[Context, Session, Member, Scope], Any]
 PUBLIC = ("/health", "/ready", "/sign-in", START, CALLBACK, LOGOUT, "/static/")
 BEARER = ("/v1", "/metrics")
 _SHOWN = 40  # characters of the id of a token that is none
+_SIGN_INS = 30  # of one member in a minute: each is an event, which is kept for ever
 _REMEMBERED = 1_000  # (address, token) pairs that were right before
 
 
@@ -63,6 +64,7 @@ class AuthMiddleware:
             RateLimit(settings.failures_per_minute, 60, time.monotonic) for _ in range(2)
         )  # from an address; from an address at one token
         self._requests = RateLimit(settings.requests_per_second, 1, time.monotonic)
+        self._sign_ins = RateLimit(_SIGN_INS, 60, time.monotonic)
         self._known: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,6 +95,10 @@ class AuthMiddleware:
         if state["refusal"] is not None:
             raise state["refusal"]
         await self._app(scope, receive, send)
+
+    def allow_sign_in(self, member: str) -> None:
+        if not self._sign_ins.add(member):
+            raise Problem(ProblemCode.TOO_MANY, "too many sign-ins; wait a minute", wait=60)
 
     def count_failure(self, address: str) -> None:
         """Count a failed login; past the limit, its address must wait."""

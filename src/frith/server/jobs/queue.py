@@ -26,6 +26,8 @@ from frith.server.jobs.requests import JobRequest
 from frith.server.problems import Problem, conflict
 from frith.server.schema import Job, Member, RequestKey
 
+_REPEAT_BYTES = 1_000
+"""What the event and the key of a repeat take; uncounted, repeats could fill the disk for nothing."""
 _QUEUE_WAIT = 10  # seconds of Retry-After for a member whose queue is full
 
 
@@ -52,6 +54,7 @@ def accept(
     tell(session, target=view.name, more=told)
     known = _same_key(session, view, member, key, asked)
     if known is not None:
+        _check_stored(context, session, member, _REPEAT_BYTES)
         tell(session, after={"job": known.id, "repeats": True})
         return known
     job = _same_body(context, session, view, member, asked)
@@ -59,6 +62,7 @@ def accept(
         job = _queue(context, session, view, member, asked, batch_account, reason)
         tell(session, after={"job": job.id})
     else:
+        _check_stored(context, session, member, _REPEAT_BYTES)
         tell(session, after={"job": job.id, "repeats": True})
     if key is not None:
         session.add(RequestKey(member=member.name, key=key, job=job.id))

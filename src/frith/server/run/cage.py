@@ -18,12 +18,12 @@ import time
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 import structlog
 
 from frith.ledger.database import Database, StoreError
+from frith.server.budget.apart import follow_parent, used_bytes
 from frith.server.context import Context
 from frith.server.jobs.lifecycle import Lost
 from frith.server.jobs.sizes import Limits, OverLimit
@@ -36,7 +36,6 @@ log = structlog.get_logger("frith.worker")
 _LOOK_SECONDS = 0.05
 _LAST_SECONDS = 0.5  # for a process that has stored its job's end and is about to exit
 _FORKSERVER_DIED = 255
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4_096
 
 
 class Cage:
@@ -93,24 +92,11 @@ def _end(process: BaseProcess) -> int | None:
     return code
 
 
-def used_bytes(pid: int | None) -> int:
-    """The private memory of a process; 0 if it is gone or the system does not report it.
-
-    Not the size of its address space, which libraries reserve by the gigabyte and never touch; nor
-    pages of files that it maps, which the system takes back when it needs them.
-    """
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * _PAGE
-
-
 def run_job(settings: str, worker: str, job_id: str, known: Known) -> None:
     """The whole life of a job's process. It does not repeat its worker's checks of the ledger."""
     for number in (signal.SIGTERM, signal.SIGINT):  # the worker ends this process
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_follow_parent, daemon=True).start()
+    threading.Thread(target=follow_parent, daemon=True).start()
     set_up_logs()
     read = Settings.model_validate_json(settings)
     context = Context(Database(read.database), read)
@@ -124,11 +110,3 @@ def run_job(settings: str, worker: str, job_id: str, known: Known) -> None:
     except StoreError:
         log.warning("the database cannot be used; trying again", job=job_id)
         raise SystemExit(1) from None
-
-
-def _follow_parent() -> None:
-    """Kill this process when its worker is gone."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os.kill(os.getpid(), signal.SIGKILL)

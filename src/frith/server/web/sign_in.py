@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from frith.client.kinds import ProblemCode
 from frith.server.auth.acting import acting
 from frith.server.auth.caller import actor_of, address_of
 from frith.server.auth.login import is_offered
@@ -72,13 +73,15 @@ def _sign_in(request: Request, token: str) -> str:
     try:
         with context.database.read() as session:
             credential = credential_of(*check_token(context, session, token))
+        auth.allow_sign_in(credential.member.name)
         request.state.credential = credential
         with acting(context, actor_of(request.scope), "sign in", credential.member.name) as session:
             cookie = sign_in(context, session, token)
             sign_out(session, cookie_of(request.scope))
     except Problem as problem:
-        auth.count_guess(address, token, right=False)
-        auth.write_wrong(request.scope, token, problem)
+        if problem.code != ProblemCode.TOO_MANY:
+            auth.count_guess(address, token, right=False)
+            auth.write_wrong(request.scope, token, problem)
         raise
     auth.count_guess(address, token, right=True)
     return cookie

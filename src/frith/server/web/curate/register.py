@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
@@ -17,6 +16,7 @@ from frith.errors import FrithError
 from frith.learners import BY_NAME
 from frith.server.auth.roles import curated_by
 from frith.server.budget import tables
+from frith.server.budget.apart import read_apart
 from frith.server.budget.overlaps import Overlaps
 from frith.server.connections import Folder
 from frith.server.problems import Problem, invalid
@@ -85,16 +85,16 @@ def _draft(page: PageRequest, form: Form) -> Draft:
     if not form.text("table") or not label:
         raise invalid("name the table and the label's column to draft a domain")
     leave_out = [name.strip() for name in form.text("leave_out").splitlines() if name.strip()]
-    return _read(page, form, "draft domain", lambda f: draft_domain(f, label, person, leave_out))
+    return _read(page, form, "draft domain", draft_domain, label, person, leave_out)
 
 
 def _check(page: PageRequest, form: Form) -> str:
     """What the records hold outside the domain: exact, shown to the curator alone and not stored."""
     domain = tables.read_domain(form.text("domain"))
-    return str(_read(page, form, "check domain", lambda files: check(files, domain)))
+    return str(_read(page, form, "check domain", check, domain))
 
 
-def _read(page: PageRequest, form: Form, action: str, read: Callable[[Path], R]) -> R:
+def _read(page: PageRequest, form: Form, action: str, read: Callable[..., R], *given: Any) -> R:
     """What `read` returns for the files that the form names; errors quote no record.
 
     Before the files are opened, records who reads which of them, and nothing of what they hold. Only a
@@ -114,11 +114,12 @@ def _read(page: PageRequest, form: Form, action: str, read: Callable[[Path], R])
         if not set(overlaps.tables(session)) <= set(curated_by(session, page.member)):
             raise invalid("these records are a table's already, and only its curators look at them")
     try:
-        return read(connection.place(table, None))
+        place = connection.place(table, None)
+        return read_apart(page.context.settings, read, place, *given)
+    except Problem:
+        raise
     except FrithError as error:
         raise invalid(connection.hide(str(error))) from None
-    except (OSError, ValueError):  # its message may quote a record
-        raise invalid("the file cannot be read; it may be cut off") from None
 
 
 def _columns(form: Form) -> Columns | None:

@@ -1,0 +1,83 @@
+"""Files that a curator drafts from or checks are read in a process of their own, within limits."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from frith.errors import DataError, SourceError
+from frith.server.budget import apart
+from frith.server.budget.apart import read_apart
+from frith.server.problems import Problem
+from frith.server.settings import Settings
+
+
+def where():
+    return os.getpid()
+
+
+def quote_a_record():
+    raise ValueError("age of Ada: 36")
+
+
+def refuse():
+    raise DataError("the file is written in several ways")
+
+
+def die():
+    os._exit(9)
+
+
+def fill(size):
+    block = bytearray(size)
+    time.sleep(60)
+    return len(block)
+
+
+def wait_for(path):
+    while not Path(path).exists():
+        time.sleep(0.05)
+
+
+def test_what_is_read_is_read_elsewhere():
+    assert read_apart(Settings(), where) != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [(quote_a_record, "cannot be read"), (refuse, "several ways"), (die, "cannot be read")],
+)
+def test_what_goes_wrong_is_told_without_a_record(read, said):
+    with pytest.raises(SourceError, match=said) as caught:
+        read_apart(Settings(), read)
+    assert "Ada" not in str(caught.value)
+
+
+def test_a_file_that_takes_too_much_is_given_up(monkeypatch):
+    monkeypatch.setattr(apart, "_LEAST_BYTES", 2**29)
+    with pytest.raises(SourceError, match="more memory"):
+        read_apart(Settings(job_bytes=1), fill, 2**30)
+    monkeypatch.setattr(apart, "SECONDS", 0.1)
+    with pytest.raises(SourceError, match="more time"):
+        read_apart(Settings(), fill, 1)
+
+
+def test_only_so_many_are_read_at_once_and_places_come_back(tmp_path):
+    stop = tmp_path / "stop"
+    threads = [
+        threading.Thread(target=read_apart, args=(Settings(), wait_for, stop))
+        for _ in range(apart.LIMIT)
+    ]
+    for thread in threads:
+        thread.start()
+    while apart._places._value:
+        time.sleep(0.01)
+    with pytest.raises(Problem) as caught:
+        read_apart(Settings(), where)
+    assert caught.value.status == 429
+    stop.touch()
+    for thread in threads:
+        thread.join()
+    assert read_apart(Settings(), where)
