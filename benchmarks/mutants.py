@@ -76,7 +76,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "privacy/choice_draws.py": ("tests/privacy/test_choice_draws.py",),
     "privacy/gaussian_draws.py": ("tests/privacy/test_gaussian_draws.py",),
     "privacy/thresholds.py": ("tests/privacy/test_thresholds.py",),
-    "kernels/quantiles.py": ("tests/kernels/test_quantiles.py", "tests/kernels/test_measured.py"),
+    "kernels/quantiles.py": (
+        "tests/kernels/test_quantiles.py", "tests/kernels/test_closed.py",
+        "tests/kernels/test_measured.py",
+    ),
     "curator/drafting.py": (
         "tests/curator/test_drafting.py", "tests/learners/test_private_domain.py",
     ),
