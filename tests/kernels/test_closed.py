@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frith import Budget, Categorical, Domain, Forest, Ledger, Numeric, open_table
+from frith import Budget, Categorical, Domain, Forest, Ledger, Numeric, Person, open_table
 from frith.curator import Curator
 from frith.domain.encoding import Batch
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
@@ -147,6 +147,19 @@ def curator(tmp_path=None, epsilon=1, domain=DOMAIN):
     ledger = tmp_path and Ledger.create(tmp_path / "budget.db", epsilon=epsilon)
     table = open_table(small_table().assign(weight=0.5), domain)
     return Curator(table, Budget.of(epsilon), ledger=ledger), ledger
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 1000)])
+def test_noise_past_the_window_is_refused_for_every_type_before_anything_is_charged(share):
+    """Of people with so many records that noise for them would be past 2^50."""
+    for question in one_of_each():
+        domain = domain_of(question)
+        many = dataclasses.replace(domain, person=Person("who", 10**17))
+        table = open_table(small_table().assign(weight=0.5, who="x"), many)
+        asked = Curator(table, Budget.of(10))
+        with pytest.raises(OutsideWindow):
+            ask(asked, question, share)
+        assert (asked.remaining_share, asked.guarantee.asked) == (1, ())
 
 
 def test_every_type_of_the_closed_set_is_answered():
