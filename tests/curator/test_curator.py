@@ -9,7 +9,7 @@ import pytest
 
 from frith import Budget, BudgetExceeded, Categorical, Domain, Ledger, Person, open_table
 from frith.curator import Curator, Masking, noise_of, noise_share
-from frith.errors import FormatError, OutsideWindow, QuestionError, TooManyCells
+from frith.errors import FormatError, QuestionError, TooManyCells
 from frith.growing.builder import single_leaf
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
@@ -204,13 +204,6 @@ class Plain(Masking):
 
     def hide(self, values):
         return values.astype(np.uint64)
-
-
-def test_masked_sums_outside_the_window_are_refused_before_they_are_charged(engine):
-    curator = Curator(engine, Budget.of("1e-9"))
-    with pytest.raises(OutsideWindow, match="records"):
-        curator.masked_counts(RecordCount(), Fraction(1, 10**6), "records", Plain())
-    assert (curator.remaining_share, curator.guarantee.asked) == (1, ())
 
 
 def test_a_mask_of_ones_own_hides_nothing_and_is_refused(engine):

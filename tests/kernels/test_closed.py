@@ -162,6 +162,16 @@ def test_noise_past_the_window_is_refused_for_every_type_before_anything_is_char
         assert (asked.remaining_share, asked.guarantee.asked) == (1, ())
 
 
+def test_a_derived_column_of_another_domain_is_refused_before_it_is_derived():
+    other = Domain([Categorical(f"a{i}", ("x", "y")) for i in range(5)], DOMAIN.label)
+    split = next(s for s in BinarySplits(Layout(other, mixed_cuts(other))) if s.attribute == 4)
+    column = ScoreColumn(ask_once(other, split), np.zeros(2, dtype=np.int32))
+    asked = curator()[0]
+    ask(asked, RecordCount())
+    with pytest.raises(FormatError):
+        asked.derive(column)
+
+
 def test_every_type_of_the_closed_set_is_answered():
     questions = one_of_each()
     assert {type(q) for q in questions} == {*KERNELS, *VIEWS, *CHOICES}
