@@ -113,9 +113,8 @@ def test_counts_tell_which_of_two_records_was_there():
     assert exact["right"] > 85
     # 82 of 100 are right, 2.7 more or less by noise, and over 70 beat epsilon: one of three forests does
     assert any(told(BAD, 0.1)["beats"] for _ in range(3))
-    most = binom.isf(
-        FALSE_FAILURE, 100, largest_accuracy(2 * 0.1)
-    )  # "beats" is said 1 in 1,000 times
+    # by chance a sound forest "beats" epsilon 1 in 1,000 times
+    most = binom.isf(FALSE_FAILURE, 100, largest_accuracy(2 * 0.1))
     assert private["right"] <= most < exact["right"]
 
 
