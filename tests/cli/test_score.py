@@ -1,6 +1,7 @@
 """`frith score`."""
 
 import json
+import re
 from fractions import Fraction
 
 import pytest
@@ -25,7 +26,7 @@ def test_a_forest_is_scored_and_charged(files, run):
     paid = ["--ledger", str(files / "budget.db")]
     given = ["--epsilon", "0.6", "--by", "color", "--metric", "auc", "--metric", "accuracy"]
     said = run("score", *where, *given, *paid).stdout
-    assert said.startswith("auc 0.")
+    assert re.match(r"auc [01]\.\d", said)  # noise makes 1 of it in one score of 400
     assert "false alarms" in said
     assert Ledger(files / "budget.db").remaining == Fraction(2, 5)
     run("score", *where, "--epsilon", "0.6", *paid, code=3)

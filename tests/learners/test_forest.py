@@ -96,10 +96,8 @@ def test_the_ledger_is_charged_what_was_asked_for(tmp_path):
 
 
 def test_with_nothing_to_learn_the_common_label_wins():
-    """Steps are for everybody: of 7 forests 4 have other first steps with a chance under 1e-8.
-
-    By the laws of their choices one forest has one with a chance of 8e-4 at an epsilon of 0.02, and
-    under 1e-3 at larger ones.
+    """By the law of its choice, a first step is not for everybody with a chance of 8e-4 at an epsilon of
+    0.02, and of 2e-5 at 0.1. Such a forest may be far off; that 4 of 7 are has a chance under 1e-10.
     """
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 5, (3_000, 6)), columns=[f"a{i}" for i in range(6)])

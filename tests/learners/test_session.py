@@ -215,7 +215,8 @@ def dies(model):
 
 def test_what_a_killed_worker_has_spent_is_spent():
     with frith.budget(epsilon=1) as left:
-        worker = multiprocessing.get_context("fork").Process(target=dies, args=(learner("0.3"),))
+        spawn = multiprocessing.get_context("spawn")  # a fork of this process may find locks held
+        worker = spawn.Process(target=dies, args=(learner("0.3"),))
         worker.start()
         worker.join()
         assert worker.exitcode == -signal.SIGKILL
