@@ -111,7 +111,7 @@ class ServerProcess:
         return self
 
     def wait(self) -> None:
-        """Until it answers."""
+        """Until it answers; one that does not in time is killed."""
         until = time.monotonic() + _START_SECONDS
         with httpx2.Client(timeout=2) as client:  # one for all: each loads what TLS needs
             while time.monotonic() < until:
@@ -120,6 +120,7 @@ class ServerProcess:
                         return
                 except httpx2.HTTPError:
                     time.sleep(0.05)
+        self.kill()
         raise RuntimeError(f"the server did not start: {self.log.read_text()[-2000:]}")
 
     @property

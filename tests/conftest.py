@@ -27,10 +27,19 @@ settings.register_profile("full", max_examples=1_000, **common)
 settings.load_profile("full" if os.environ.get("FRITH_FULL") == "1" else "default")
 
 
-def pytest_collection_finish():
-    """What was imported and collected stays to the end: garbage is not looked for there again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays to the end: no garbage is looked for there."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
