@@ -70,7 +70,7 @@ def test_bins_hold_one_score_each_and_the_largest_share_one():
 def test_little_signal_buys_no_counts_and_more_signal_pays_less_for_them():
     shares = [share_of_calibration(s) for s in (0, 49, 50, 400, 4_000, np.inf)]
     assert shares[0] == shares[1] == shares[-1] == 0
-    assert shares[2:-1] == [Fraction(150, 1000), Fraction(100, 1000), Fraction(32, 1000)]
+    assert shares[2:-1] == [Fraction(150, 1000), Fraction(60, 1000), Fraction(19, 1000)]
 
 
 def test_a_rare_label_is_said_to_be_rare():
@@ -87,6 +87,6 @@ def test_a_rare_label_is_said_to_be_rare():
     model = ForestClassifier(domain, epsilon="0.1").fit(X, y)
     asked = model.forest_.guarantee.asked
     assert asked[-1].purpose == "labels by score"
-    assert asked[-1].share == Fraction(1, 10)
+    assert asked[-1].share == Fraction(60, 1000)
     assert sum(q.share for q in asked) == 1
     assert model.predict_proba(X)[:, 1].mean() < 0.2

@@ -25,7 +25,7 @@ from frith.kernels.scores import ScoreCounts
 
 ENOUGH = 50.0
 """The signal below which counts say too little of how common labels are."""
-_SHARE, _MOST = 2.0, 0.15  # of the budget, over the root of the signal; and never more
+_SHARE, _MOST = 1.2, 0.15  # of the budget, over the root of the signal; and never more
 _MOST_EDGES = 5
 _SHIFTS = np.linspace(-6.0, 6.0, 121)
 _FACTORS = np.linspace(0.0, 2.4, 25)
