@@ -219,10 +219,9 @@ def purposes(attributes, labels, records, epsilon, **more):
     ("attributes", "labels", "room", "first", "last"),
     [
         (NUMBERS, 3, 1, "partition and labels", "partition and labels"),
-        (NUMBERS, 3, 16, "partition and labels", "partition and labels"),
-        (NUMBERS, 9, 9, "partition and labels", "partition and labels"),
-        (NUMBERS, 30, 9, "partition and labels", ("records that are right", "labels in the leaves")),
-        (NUMBERS, 3, 19, "partition and labels", ("records that are right", "labels in the leaves")),
+        (NUMBERS, 3, 19, "partition and labels", "partition and labels"),
+        (NUMBERS, 10, 9, "partition and labels", "partition and labels"),
+        (NUMBERS, 10, 11, "partition and labels", ("records that are right", "labels in the leaves")),
         (NUMBERS, 3, 21, "partition and labels", "labels in the leaves"),
         (NUMBERS, 3, 40, "labels of level 1", "labels in the leaves"),
         (NUMBERS, 9, 79, "labels of level 1", "labels in the leaves"),

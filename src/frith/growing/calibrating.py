@@ -25,11 +25,11 @@ from frith.kernels.scores import ScoreCounts
 
 ENOUGH = 50.0
 """The signal below which counts say too little of how common labels are."""
-_SHARE = 1.2  # of the budget, over the root of the signal
+_SHARE, _MOST = 1.2, 0.15  # of the budget, over the root of the signal; and never more
 _MOST_EDGES = 5
 _SHIFTS = np.linspace(-6.0, 6.0, 121)
 _FACTORS = np.linspace(0.0, 2.4, 25)
-_SHIFT, _FACTOR = 1.5, 0.5  # what is likely beforehand: how far from 0, and from 1
+_SHIFT, _FACTOR = (0.4, 2.0), 0.5  # what is likely beforehand: near 0 or far from it, and near 1
 _HELD = 0.8  # of the least score of a label, which no shift goes beyond
 _LEAST_FACTOR = 0.05  # scores go on telling records apart
 _ANCHOR = 0.01  # of all records, worth of holding the factor where the bins say nothing of it
@@ -39,7 +39,7 @@ def share_of_calibration(signal: float) -> Fraction:
     """The share of the budget for the counts: less where records and epsilon are many."""
     if not ENOUGH <= signal < math.inf:
         return Fraction(0)
-    return Fraction(round(1000 * _SHARE / math.sqrt(signal)), 1000)
+    return Fraction(round(1000 * min(_MOST, _SHARE / math.sqrt(signal))), 1000)
 
 
 def calibrated(
@@ -86,7 +86,8 @@ def fitted(
     p = expit(shift + factor * scores)
     sizes = _sizes(counts, p, n_records)
     off = (counts[:, 1] - sizes * p) ** 2 + (counts[:, 0] - sizes * (1 - p)) ** 2
-    doubt = (shift / _SHIFT) ** 2 + ((factor - 1) / _FACTOR) ** 2
+    near, far = (-0.5 * (shift / s) ** 2 - math.log(s) for s in _SHIFT)
+    doubt = -2 * np.logaddexp(near, far) + ((factor - 1) / _FACTOR) ** 2
     weight = softmax(-0.5 * (off.sum(axis=1) / max(variance, 1e-9) + doubt[:, 0]))
     shares, records = weight @ p, weight @ sizes
     a, b = _line(scores, shares, records, float(weight @ factor[:, 0]))

@@ -18,7 +18,6 @@ from frith.growing.boosting import (
     plan,
     step_shares,
 )
-from frith.growing.calibrating import ENOUGH
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree, are_balanced
 from frith.growing.parts import Part
@@ -32,11 +31,13 @@ _ROOM_FOR_TEMPERATURE = 80
 _FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
 _ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
-_ROOM_FOR_RIGHT, _SIGNAL_FOR_RIGHT = 10, 100
 _ROOM_FOR_TABLES = 60
 _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
-_RIGHT = 10  # of the budget, over the signal, for how many records are right
+_RIGHT, _SIGNAL_FOR_RIGHT = (
+    10,
+    100,
+)  # of the budget, over the signal, for how many records are right
 _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
 _FOR_LOOK = Fraction(5, 100)
@@ -191,10 +192,9 @@ class Facts:
         """The part for counts in leaves; where they would be too noisy, for one count in all."""
         if self.room >= _ROOM_FOR_COUNTS:
             return _FOR_COUNTS
-        least = ENOUGH if self.room >= _ROOM_FOR_RIGHT else _SIGNAL_FOR_RIGHT
-        if self.signal < least:
+        if self.signal < _SIGNAL_FOR_RIGHT:
             return Fraction(0)
-        return min(_FOR_COUNTS, Fraction(round(1_000 * _RIGHT / self.signal), 1_000))
+        return Fraction(round(1_000 * _RIGHT / self.signal), 1_000)
 
     def _can_part(self, share: Fraction) -> bool:
         """Whether a share is within what partitions are proven for: not a millionth of epsilon."""
