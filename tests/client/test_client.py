@@ -693,7 +693,7 @@ def test_what_comes_back_has_a_type_with_and_without_waiting():
         "train": "PrivateForest",
         "dry_run": "PrivateForest",
         "update": "PrivateForest",
-        "score": "Score",
+        "score": "Score | NumberScore",
     }.items():
         known = [o.__annotations__ for o in get_overloads(getattr(RemoteDatabase, name))]
         assert {a["wait"]: a["return"] for a in known} == {
