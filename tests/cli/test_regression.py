@@ -71,3 +71,21 @@ def test_what_is_about_labels_is_refused_in_words(run, prices):
         assert "not offered for a forest that predicts a number" in run(*words, code=2).stderr
     other = train(run, prices, "--epsilon", 1, "--learner", "gini", code=2)
     assert "use ForestRegressor" in other.stderr
+
+
+def test_a_log_scale_in_the_domain_is_kept_in_every_word(run, prices):
+    """Predictions are in the label's own unit, contributions and effects in that of its logarithm."""
+    text = (prices / "domain.toml").read_text()
+    text = text.replace("low = 0, high = 8", 'low = 0.5, high = 8, scale = "log"')
+    (prices / "domain.toml").write_text(text)
+    said = train(run, prices, "--epsilon", "inf")
+    assert "logarithm" in said.stdout
+    forest, table = prices / "forest.json", prices / "prices.csv"
+    found = json.loads(run("predict", forest, table, "--explain", "--json").stdout)
+    numbers = Forest.load(forest).predict(pd.read_csv(table))
+    assert found["prediction"] == pytest.approx(numbers.tolist())
+    logs = np.array(found["adds (base) to log(price)"]) + found["adds size to log(price)"]
+    assert np.clip(np.exp(logs), 0.5, 8) == pytest.approx(numbers)
+    assert "the natural logarithm of price" in run("effects", forest).stdout
+    score = run("score", forest, table, "--epsilon", 2).stdout
+    assert "all of the target's natural logarithm" in score

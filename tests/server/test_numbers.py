@@ -19,6 +19,7 @@ from frith.client.estimators import read_estimator, read_score
 from frith.curator.number_score import NumberScore
 from frith.server.jobs.requests import ASSUMED
 from frith.server.run.sample import ANALYST, CONNECTION
+from frith.server.web.texts import figure
 from tests.server.conftest import domain_text, refused, said
 from tests.server.test_pages import Browser, check, job_of
 
@@ -166,7 +167,8 @@ def test_a_score_beyond_the_budget_is_refused(house, trained):
 
 def test_a_score_of_too_little_budget_shows_no_number_that_means_nothing(house, trained):
     analyst = Browser(house, house.sample.analyst_token)
-    job = job_of(analyst.post(f"/forests/{trained}/scores", epsilon="0.0001"))
+    assert figure(float("nan")) == "\N{EN DASH}"
+    job = job_of(analyst.post(f"/forests/{trained}/scores", epsilon="0.001"))
     house.work()
     shown = check(analyst.get(f"/forests/{trained}")).text
     assert f'id="score-{job}"' in shown
