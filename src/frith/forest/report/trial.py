@@ -103,7 +103,7 @@ def number_words(forest: Forest, data: Any) -> str:
     codes = encode_label(columns(target.name), domain.label)
     known = codes >= 0
     step = (target.high - target.low) / target.cells
-    middles = target.low + step * (codes[known].astype(np.float64) + 0.5)
+    middles = np.asarray(target.low + step * (codes[known] + 0.5), dtype=np.float64)
     sums = forest.numbers_of_codes(forest.encode(data))[known]
     truth = domain.from_target(middles)
     error = domain.from_target(sums) - truth
