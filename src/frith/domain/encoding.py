@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from frith._jit import compiled
 from frith._threads import on_threads
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
-from frith.domain.columns import Columns, is_readable, unreadable
+from frith.domain.columns import Columns, Matrix, is_readable, unreadable
 from frith.domain.dates import DAY, is_moment, moments, parsed_moments, whole_seconds
 from frith.domain.domain import Domain
 from frith.domain.short_texts import NOT_FOUND, find_short
@@ -153,7 +153,8 @@ class _Grids:
 
     @classmethod
     def of(cls, columns: Columns, domain: Domain, wanted: Iterable[int]) -> _Grids:
-        matrix, places = getattr(columns, "matrix", None) or (np.empty((0, 0)), {})
+        found: Matrix | None = getattr(columns, "matrix", None)
+        matrix, places = found or (np.empty((0, 0)), dict[str, int]())
         listed = [(j, domain.attributes[j]) for j in wanted if domain.attributes[j].name in places]
         numbers = [(j, a) for j, a in listed if type(a) is Numeric]
         lengths = [0, *(len(a.edges) for _, a in numbers)]
