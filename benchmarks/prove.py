@@ -164,7 +164,7 @@ STEPS = (
     ),
     Step(
         "draws",
-        "A hundred million draws of noise against each law, and draws a second beside OpenDP's.",
+        "A hundred million draws of noise and a million choices against each law; speeds beside OpenDP's.",
         (PYTHON, "benchmarks/draws.py"),
         "results/draws.md",
     ),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from frith.domain import Categorical, Date, Domain, Numeric, Ordered
 from frith.domain.check import add_columns, empty_report
-from frith.domain.columns import chunked, columns_of
+from frith.domain.columns import WithLabels, chunked, columns_of
 from frith.domain.encoding import (
     encode_attributes,
     encode_column,
@@ -583,3 +583,35 @@ def test_floats_are_encoded_without_a_copy_as_they_are_with_one(order, kind, kno
         assert np.array_equal(found, mask)
     codes = encode_attributes(columns_of(cells, names)[0], domain, rows, threads=2)
     assert np.array_equal(codes[mask], plain.codes)
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_numbers_of_an_array_are_encoded_like_those_of_a_frame(kind, threads):
+    """In one walk over its rows, past the end of a block, and without the rows that have no label."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(70_001, 4)).astype(kind)
+    numbers[rng.random(numbers.shape) < 0.01] = np.nan
+    numbers[3], numbers[4] = np.inf, -np.inf
+    domain = Domain(
+        [
+            Numeric("b", -1, 2, cells=7, missing=True),
+            Categorical("c", (0, 1), other=1),
+            Numeric("a", -3, 3),
+            Numeric("d", 0, 4, scale="log"),
+        ],
+        LABEL,
+    )
+    labels = np.where(rng.random(len(numbers)) < 0.1, "unknown", "yes")
+    frame = pd.DataFrame(numbers, columns=domain.names)
+    found = [
+        encode_records(WithLabels(columns_of(t, domain.names)[0], "class", chunked(labels, "class")),
+                       domain, threads=threads)[0].codes
+        for t in (numbers, np.asfortranarray(numbers), frame)
+    ]  # fmt: skip
+    assert len(found[0]) == np.sum(labels == "yes")
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+    some = encode_attributes(columns_of(numbers, domain.names)[0], domain, len(numbers), (2,))
+    assert np.array_equal(some[labels == "yes", 2], found[0][:, 2])
+    assert not some[:, [0, 1, 3]].any()

@@ -26,6 +26,7 @@ from frith.kernels.gradients import (
     probability_of,
 )
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.pairs import paired_bins
 from frith.kernels.splits import BinarySplit, BinarySplits
 from tests import twins
 from tests.engines.tables import WITH_NAMES
@@ -330,15 +331,25 @@ def test_the_kernels_read_the_probability_of_the_score(seed):
 
 
 def test_records_past_what_32_bits_hold_are_summed_in_parts():
-    n = 2 * 65_536 + 3
-    layout = Layout(small_domain(), mixed_cuts(small_domain()))
-    lookup, begins = layout.lookup
-    sums = np.zeros(layout.n_bins, dtype=np.int64)
-    gradients._sum_gradients(
-        np.zeros((n, 1), dtype=np.uint8), np.ones(n, dtype=np.int32), np.zeros(n, dtype=np.int32),
-        SIGMOID, UNIT, lookup, begins, sums,
-    )  # fmt: skip
-    assert sums.sum() == sums[lookup[begins[0]]] == n * UNIT // 2
+    """131,071 gradients of UNIT are as many as fit; of half of it, twice as many and one."""
+    for most in (UNIT, UNIT // 2):
+        n = 2 * (2**31 // most) + 3
+        layout = Layout(small_domain(), mixed_cuts(small_domain()))
+        lookup, begins = layout.lookup
+        labels, scores = np.ones(n, dtype=np.int32), np.full(n, -(2**31), dtype=np.int32)
+        sums = np.zeros(layout.n_bins, dtype=np.int64)
+        gradients._sum_gradients(
+            np.zeros((n, 1), dtype=np.uint8), labels, scores, SIGMOID, most, lookup, begins, sums
+        )
+        assert sums.sum() == sums[lookup[begins[0]]] == n * most
+        paired = paired_bins(layout)
+        places, sums = np.zeros((n, len(paired.tables)), dtype=np.uint16), np.zeros_like(sums)
+        gradients._sum_pairs(
+            0, n, 0, np.empty(0, dtype=np.int32), places, labels, scores, SIGMOID, most,
+            layout.starts, paired.arrays, sums,
+        )  # fmt: skip
+        assert sums[layout.starts[:-1]].tolist() == [n * most] * (len(layout.starts) - 1)
+        assert sums.sum() == n * most * (len(layout.starts) - 1)
 
 
 def test_no_score_is_read_past_the_table():

@@ -22,6 +22,8 @@ from frith.errors import DataError
 Columns = Callable[[str], pa.ChunkedArray]
 """Returns a column by name, or raises `DataError` if the table lacks it."""
 
+Matrix = tuple[NDArray[Any], Mapping[str, int]]
+_FLOATS = (np.dtype("f8"), np.dtype("f4"))
 _TEXT = (str, bytes, bytearray, memoryview)
 _NO_ROW = (*_TEXT, Mapping, Set)  # they have a length, but no cells in an order
 
@@ -40,14 +42,19 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Columns,
         got = f"{table.ndim} dimensions" if table.ndim != 2 else f"{table.shape[1]} columns"
         raise DataError(f"expected {expected}, and got an array of {got}")
     place = {name: j for j, name in enumerate(names)}
-    return _NumpyColumns(lambda name: table[:, place[name]]), len(table)
+    matrix = (table, place) if table.dtype in _FLOATS and table.flags.c_contiguous else None
+    return _NumpyColumns(lambda name: table[:, place[name]], matrix), len(table)
 
 
 @dataclass(frozen=True)
 class _NumpyColumns:
-    """Columns of an array or a DataFrame; float columns also without a copy."""
+    """Columns of an array or a DataFrame; float columns also without a copy.
+
+    `matrix` is an array of floats whose rows are records, and the place of each column in it.
+    """
 
     values: Callable[[str], Any]
+    matrix: Matrix | None = None
 
     def __call__(self, name: str) -> pa.ChunkedArray:
         return chunked(self.values(name), name)
@@ -55,7 +62,7 @@ class _NumpyColumns:
     def floats(self, name: str) -> NDArray[Any] | None:
         values = self.values(name)
         dtype = getattr(values, "dtype", None)
-        if not isinstance(dtype, np.dtype) or dtype not in (np.dtype("f8"), np.dtype("f4")):
+        if not isinstance(dtype, np.dtype) or dtype not in _FLOATS:
             return None
         return np.asarray(values)
 
@@ -74,6 +81,10 @@ class WithLabels:
     def floats(self, name: str) -> NDArray[Any] | None:
         found = getattr(self.columns, "floats", None)
         return None if found is None or name == self.name else found(name)
+
+    @property
+    def matrix(self) -> Matrix | None:
+        return getattr(self.columns, "matrix", None)
 
     @property
     def is_arrow(self) -> bool:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from frith._jit import compiled
 from frith._threads import on_threads
 from frith.domain.attributes import Attribute, Categorical, Date, Numeric, Ordered, spelling
-from frith.domain.columns import Columns, is_readable, unreadable
+from frith.domain.columns import Columns, Matrix, is_readable, unreadable
 from frith.domain.dates import DAY, is_moment, moments, parsed_moments, whole_seconds
 from frith.domain.domain import Domain
 from frith.domain.short_texts import NOT_FOUND, find_short
@@ -92,8 +92,12 @@ def encode_attributes(
     kept = rows if keep is None else int(keep.sum())
     make = np.empty if len(wanted) == len(domain.attributes) else np.zeros
     codes = make((kept, len(domain.attributes)), dtype=domain.code_type)
+    grids = _Grids.of(columns, domain, wanted)
     as_they_are = {
-        j: c for j in wanted if (c := _as_it_is(columns, domain.attributes[j])) is not None
+        j: column
+        for j in wanted
+        if j not in grids.attributes
+        and (column := _as_it_is(columns, domain.attributes[j])) is not None
     }
     starts = range(0, rows, _BLOCK)
     before = [0] * len(starts) if keep is None else [int(keep[:i].sum()) for i in starts]
@@ -107,6 +111,9 @@ def encode_attributes(
         start, stop = starts[i], min(starts[i] + _BLOCK, rows)
         chosen = None if keep is None else keep[start:stop]
         first = start if keep is None else before[i]
+        if len(grids.attributes):
+            rows_here = grids.matrix[start:stop]
+            grids.place(rows_here if chosen is None else rows_here[chosen], codes[first:])
         for j, column in as_they_are.items():
             attribute, out = domain.attributes[j], codes[first:, j]
             if isinstance(column, np.ndarray) and isinstance(attribute, Numeric):
@@ -117,8 +124,9 @@ def encode_attributes(
             else:
                 encode_column(column.slice(start, stop - start), attribute, out, chosen)
 
-    work = [functools.partial(whole, j) for j in wanted if j not in as_they_are]
-    work += [functools.partial(block, i) for i in range(len(starts)) if as_they_are]
+    by_block = {*as_they_are, *grids.attributes.tolist()}
+    work = [functools.partial(whole, j) for j in wanted if j not in by_block]
+    work += [functools.partial(block, i) for i in range(len(starts)) if by_block]
     waiting = iter(work)
 
     def run() -> None:
@@ -127,6 +135,42 @@ def encode_attributes(
 
     on_threads(min(threads, len(work)) if rows > _ALONE else 1, run)
     return codes
+
+
+@dataclass(frozen=True)
+class _Grids:
+    """The numbers of a matrix whose rows are records, and the grid of each: encoded in one walk.
+
+    Column by column, all of a block would come from memory once for each of them.
+    """
+
+    matrix: NDArray[Any]
+    places: NDArray[np.int64]  # their columns in the matrix
+    attributes: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    begins: NDArray[np.int64]
+    missing: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, columns: Columns, domain: Domain, wanted: Iterable[int]) -> _Grids:
+        found: Matrix | None = getattr(columns, "matrix", None)
+        matrix, places = found or (np.empty((0, 0)), dict[str, int]())
+        listed = [(j, domain.attributes[j]) for j in wanted if domain.attributes[j].name in places]
+        numbers = [(j, a) for j, a in listed if type(a) is Numeric]
+        lengths = [0, *(len(a.edges) for _, a in numbers)]
+        return cls(
+            matrix,
+            np.array([places[a.name] for _, a in numbers], dtype=np.int64),
+            np.array([j for j, _ in numbers], dtype=np.int64),
+            np.concatenate([np.empty(0), *(a.edges for _, a in numbers)]),
+            np.cumsum(lengths),
+            np.array([a.missing_code for _, a in numbers], dtype=np.int64),
+        )
+
+    def place(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        _place_rows(
+            rows, self.places, self.attributes, self.edges, self.begins, self.missing, out
+        )  # fmt: skip
 
 
 def _as_it_is(columns: Columns, attribute: Attribute) -> Any:
@@ -381,6 +425,16 @@ def _capped(texts: pa.Array) -> pa.Array:
     if not pc.any(too_long).as_py():
         return texts
     return pc.if_else(too_long, pa.scalar(_TOO_LONG, texts.type), texts)
+
+
+@compiled
+def _place_rows(rows, places, attributes, edges, begins, missing, out):  # type: ignore[no-untyped-def]
+    """So many rows at a time that they are still in a core's cache when the last column is read."""
+    for start in range(0, len(rows), 1024):
+        here, codes = rows[start : start + 1024], out[start : start + 1024]
+        for k in range(len(places)):
+            grid = edges[begins[k] : begins[k + 1]]
+            _place_on_grid(here[:, places[k]], grid, missing[k], codes[:, attributes[k]])
 
 
 @compiled

@@ -23,6 +23,7 @@ from frith.kernels.gradients import ScoreColumn
 from frith.kernels.pairs import PairedBins
 
 _ROWS = 65_536
+_PARTS = 3  # of a pass for each thread, so that none waits long for the last one
 _LOOK_ROWS = 16_384  # a part of the raw table, for its holder
 
 
@@ -86,15 +87,22 @@ class MemoryEngine(LocalEngine):
         if column is not None:
             self._derived = {}  # if a part fails, nothing half-done is kept
         threads = min(self.threads, max(1, -(-len(whole) // self._rows)))
-        rows = max(self._rows, -(-len(whole) // (2 * threads)))
+        rows = max(self._rows, -(-len(whole) // (_PARTS * threads)))
         starts = iter(range(0, len(whole), rows))
+        make = getattr(kernel, "adder", None)
+        add = None if make is None else make(whole.labels, derived, column is not None)
+
+        def add_part(start: int, stop: int, out: NDArray[np.int64]) -> None:
+            batch = self._part(whole, derived, start, stop - start)
+            batch.in_place = column is not None
+            add_batch(kernel, batch, out)
+
+        add = add or add_part
 
         def work() -> NDArray[np.int64]:
             out = np.zeros(kernel.shape, dtype=np.int64)
             for start in starts:
-                batch = self._part(whole, derived, start, rows)
-                batch.in_place = column is not None
-                add_batch(kernel, batch, out)
+                add(start, min(start + rows, len(whole)), out)
             return out
 
         sums = np.asarray(np.sum(on_threads(threads, work), axis=0, dtype=np.int64))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,9 @@ from frith.kernels.base import ColumnKernel
 from frith.kernels.layout import Layout
 from frith.kernels.pairs import PairedBins, paired_bins
 
+Adder = Callable[[int, int, NDArray[np.int64]], None]
 _one_at_a_time = threading.Lock()
+_NOTHING = np.empty(0, dtype=np.int32)
 UNIT = 2**14
 POINT = 2**16
 _SHIFT = 8  # scores are rounded to POINT / 2**8 before the table is read
@@ -46,6 +49,7 @@ def _place(score):  # type: ignore[no-untyped-def]
     return (_REACH >> _SHIFT) + (steps if score >= 0 else -steps)
 
 
+@functools.lru_cache(maxsize=1024)  # every part of a pass asks
 def probability_of(score: int) -> int:
     """What the table holds for a score."""
     return int(SIGMOID[_place(score)])
@@ -208,8 +212,9 @@ class GradientSums(BinSums):
         for paired in self.helpers:
             if paired in batch.derived:
                 _sum_pairs(
-                    batch.derived[paired], batch.labels, batch.derived[self.column], SIGMOID,
-                    self.max_gradient, self.layout.starts, paired.arrays, out,
+                    0, len(batch), 0, _NOTHING, batch.derived[paired], batch.labels,
+                    batch.derived[self.column], SIGMOID, self.max_gradient, self.layout.starts,
+                    paired.arrays, out,
                 )  # fmt: skip
                 return
         lookup, begins = self.layout.lookup
@@ -217,6 +222,31 @@ class GradientSums(BinSums):
             batch.codes, batch.labels, batch.derived[self.column], SIGMOID, self.max_gradient,
             lookup, begins, out,
         )  # fmt: skip
+
+    def adder(
+        self, labels: NDArray[Any], kept: Mapping[Any, NDArray[Any]], is_pending: bool
+    ) -> Adder | None:
+        """What adds the records from one row to another by one compiled loop; None if it takes more.
+
+        `kept` are the derived columns of all records. With `is_pending`, the scores are those before
+        the last tree, which the loop brings up to date where they are.
+        """
+        paired = next((p for p in self.helpers if p in kept), None)
+        before = self.column.before if is_pending else self.column
+        if paired is None or before not in kept:
+            return None
+        found = self.column.by_pair(paired) if is_pending else (0, _NOTHING)
+        if found is None:
+            return None
+        places, scores, most = kept[paired], kept[before], self.max_gradient
+        (pair, added), starts, tables = found, self.layout.starts, paired.arrays
+
+        def add(start: int, stop: int, out: NDArray[np.int64]) -> None:
+            _sum_pairs(
+                start, stop, pair, added, places, labels, scores, SIGMOID, most, starts, tables, out
+            )
+
+        return add
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,11 +310,12 @@ def _check_labels(domain: Domain) -> None:
 
 @compiled
 def _sum_gradients(codes, labels, scores, table, max_gradient, lookup, begins, out):  # type: ignore[no-untyped-def]
-    """By code in 32 bits, which 65,536 records cannot fill, and then by bin."""
+    """By code in 32 bits, which `block` records cannot fill, and then by bin."""
     of_codes = np.zeros(len(lookup), dtype=np.int32)
-    for start in range(0, len(codes), 65_536):
+    block = (2**31 - 1) // max_gradient
+    for start in range(0, len(codes), block):
         of_codes[:] = 0
-        for i in range(start, min(start + 65_536, len(codes))):
+        for i in range(start, min(start + block, len(codes))):
             g = np.int64(labels[i]) * UNIT - table[_place(scores[i])]
             g = np.int32(min(max(g, -max_gradient), max_gradient))
             for a in range(codes.shape[1]):
@@ -294,15 +325,24 @@ def _sum_gradients(codes, labels, scores, table, max_gradient, lookup, begins, o
 
 
 @compiled
-def _sum_pairs(places, labels, scores, table, max_gradient, starts, tables, out):  # type: ignore[no-untyped-def]
-    """By pairs of bins in 32 bits, which 65,536 records cannot fill, and then by bin."""
+def _sum_pairs(  # type: ignore[no-untyped-def]
+    first_row, end, pair, added, places, labels, scores, table, max_gradient, starts, tables, out
+):
+    """By pairs of bins in 32 bits, which `block` records cannot fill, and then by bin.
+
+    Before that, every record's score gets what is added for its place in a pair, if anything is.
+    """
+    adds = len(added) > 0
     last = len(tables) - 1
     rows = starts[tables[last, 0] + 1] - starts[tables[last, 0]]
     cells = np.empty(tables[last, 3] + rows * tables[last, 2], dtype=np.int32)
     begins = tables[:, 3].astype(np.uint64)
-    for start in range(0, len(places), 65_536):
+    block = (2**31 - 1) // max_gradient
+    for start in range(first_row, end, block):
         cells[:] = 0
-        for i in range(start, min(start + 65_536, len(places))):
+        for i in range(start, min(start + block, end)):
+            if adds:
+                scores[i] += added[places[i, pair]]
             g = np.int64(labels[i]) * UNIT - table[_place(scores[i])]
             g = np.int32(min(max(g, -max_gradient), max_gradient))
             for p in range(places.shape[1]):

@@ -53,7 +53,8 @@ class PrivateForestClassifier(ClassifierMixin, PrivateForest):
         proba = self.forest_.predict_proba(self._table_to_predict(X), self.n_jobs)
         if class_prior is not None:
             proba = reweighted(proba, self.forest_, class_prior, trained_prior)
-        return proba[:, self._class_order]
+        order = self._class_order
+        return proba if np.array_equal(order, np.arange(len(order))) else proba[:, order]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`, minus infinity where that is 0. Costs no budget."""
