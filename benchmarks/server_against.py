@@ -143,11 +143,11 @@ class Host:
             times["/v1/jobs"].append(time.monotonic() - began)
         return {path: statistics.median(found) for path, found in times.items()}
 
-    def train(self, turn: int) -> None:
+    def train(self, turn: int, n_jobs: int) -> None:
         """Ask for jobs that take a while, and wait until they run."""
         connection = self.connect()
         jobs = []
-        for i in range(TRAINING):
+        for i in range(n_jobs):
             body = {"epsilon": f"{1 + turn}", "learner": "gini", "parameters": {"bins": 4 + i}}
             jobs.append(self.ask(connection, "/v1/tables/large/forests", body)["id"])
         until = time.monotonic() + 120
@@ -165,12 +165,12 @@ class Host:
 
 
 @contextlib.contextmanager
-def host(checkout: Path, place: str, records: int) -> Iterator[subprocess.Popen[str]]:
+def host(checkout: Path, place: str, records: int, workers: int) -> Iterator[subprocess.Popen[str]]:
     """The process that makes a server of a checkout; `said` reads what it says first."""
     with tempfile.TemporaryDirectory(prefix="frith-against-") as folder:
         path = f"{checkout / 'src'}:{checkout}:{checkout / 'benchmarks'}"
         process = subprocess.Popen(
-            [sys.executable, "-c", HOST, folder, place, str(records), str(TRAINING if records else 1)],
+            [sys.executable, "-c", HOST, folder, place, str(records), str(workers)],
             cwd=folder, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": path, "HOME": folder},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -279,17 +279,18 @@ def _open_own(connection: Any, tables: sa.MetaData, table: str, member: str) -> 
 def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> dict[str, Figures]:
     """What the three servers did: quotes a second, and seconds for each page."""
     records, turns, seconds = (20_000, 1, 1.0) if quick else (RECORDS, TURNS, SECONDS)
+    training = 2 if quick else TRAINING
     checkouts = (parent, ROOT, ROOT)
     with contextlib.ExitStack() as stack:
         started = [
-            stack.enter_context(host(*given, records))
+            stack.enter_context(host(*given, records, training))
             for given in zip(checkouts, places, strict=True)
         ]
         hosts = [said(process) for process in started]
         add_history(hosts[2].said["database"], hosts[2].said["table"], "ana", n_jobs)
         for each in hosts:
             each.start()
-        settle(hosts, 60 if quick else 240)
+        settle(hosts, 30 if quick else 240)
         if quick:
             hosts[2].check()
         found: dict[str, list[list[float]]] = {"quotes a second": []}
@@ -298,7 +299,7 @@ def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> di
         for turn in range(turns):
             looks = []
             for each in hosts:
-                each.train(turn)
+                each.train(turn, training)
                 looks.append(each.pages(seconds))
                 each.rest()
             for path in looks[0]:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import psycopg
 import pytest
 
-from benchmarks.server_process import ANALYST, ServerProcess
+from benchmarks.server_process import ANALYST, CURATOR, ServerProcess
 from frith.server.budget import tables
 from frith.server.budget.policies import Policy
 from frith.server.sources import Source
@@ -60,7 +60,16 @@ def clinic(folder, url, **settings):
         context = server.context()
         with context.database.write() as session:
             source = Source("clinic", "small")
-            tables.register(context, session, "clinic", source, small_domain(), Policy("10"))
+            tables.register(
+                context,
+                session,
+                "clinic",
+                source,
+                small_domain(),
+                Policy("10"),
+                signed=True,
+                curator=CURATOR,
+            )
             tables.grant(context, session, "clinic", ANALYST)
         context.database.close()
         with server, server.client(server.sample.analyst_token) as analyst:
