@@ -316,6 +316,19 @@ def test_a_repeat_must_answer_the_same_request(house):
     assert problems(house) == [f"job {repeat}: its release answers another request"]
 
 
+def test_a_dry_run_that_shows_a_charged_forest_is_found(house):
+    """It is free, so nothing would have been charged to whoever reads that forest by it."""
+    bea = house.add("bea", to=house.table)
+    dry = said(bea.ask(house.table, kind="dry-runs"), 202)["id"]
+    house.work()
+    house.train()
+    assert problems(house) == []
+    real = "SELECT release FROM job WHERE kind = 'train'"
+    edit(house, "DELETE FROM release WHERE job = :j", j=dry)
+    edit(house, f"UPDATE job SET release = ({real}) WHERE id = :j", j=dry)
+    assert problems(house) == [f"job {dry}: its release answers another request"]
+
+
 def test_a_deleted_job_leaves_entries_that_tell(house):
     job = said(house.analyst.ask(house.table), 202)["id"]
     edit(house, "DELETE FROM job WHERE id = :j", j=job)

@@ -1,19 +1,28 @@
 """What was once done to a running server, done again to a running server: processes, sockets, a file.
 
-Sources that hang, downloads, slow clients and killed jobs have files of their own; the issuer's tokens
-are tried in `test_oidc.py`, in one process.
+Sources that fail or hang, downloads, slow clients and killed jobs have files of their own; more about the
+issuer's tokens is tried in `test_oidc.py`, in one process.
 """
 
 import sqlite3
 import time
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import httpx2
 import pytest
 
 from benchmarks.server_process import ServerProcess
-from frith.server.auth import sessions
+from frith.ledger.database import Database
+from frith.server.auth import members, sessions
+from frith.server.budget import tables
 from frith.server.budget.apart import used_bytes
+from frith.server.budget.policies import Policy
+from frith.server.context import Context
+from frith.server.settings import Settings
+from frith.server.sources import Source
+from frith.server.watch import OUT_OF_TIME
+from tests.server.test_oidc import AUDIENCE, LocalIssuer
 
 pytestmark = pytest.mark.xdist_group("faults")
 SMALL = {"learner": "random-decision", "parameters": {"n_trees": 2, "max_depth": 2}}
@@ -149,6 +158,59 @@ def test_a_revoked_token_takes_along_what_was_made_with_it(server, curator):
             assert curator.delete(f"/v1/tokens/{own}").status_code == 204
             assert further.get("/v1/me").status_code == 401
         assert thief.get("/v1/me").status_code == 401
+
+
+def test_wrong_tokens_shut_nobody_out_who_shares_the_address(server, analyst):
+    """Before, 20 wrong ones locked out everybody behind the same address."""
+    for number in range(25):
+        guess = {"Authorization": f"Bearer frith_{number:012x}_{number:064x}"}
+        assert httpx2.get(f"{server.url}/v1/me", headers=guess).status_code in (401, 429)
+    assert analyst.get("/v1/me").status_code == 200
+
+
+def test_a_session_of_the_issuer_makes_no_token_that_outlives_it(tmp_path):
+    """Before, a session of 90 seconds made a token for 90 days."""
+    issuer = LocalIssuer()
+    issuer.add("k1")
+    server = ServerProcess(tmp_path, workers=0, oidc_issuer=issuer.url, oidc_audience=AUDIENCE)
+    context = server.context()
+    with context.database.write() as session:
+        members.add_member(context, session, "olga", "operator", subject="ana@example.org")
+    context.database.close()
+    with server, server.client(issuer.token()) as olga:
+        assert olga.get("/v1/me").json()["name"] == "olga"
+        for member in ("olga", "ana"):
+            for days in (1, 3650):
+                body = {"note": "later", "days": days}
+                made = olga.post(f"/v1/members/{member}/tokens", json=body)
+                assert made.status_code in (403, 409, 422), made.text
+        assert olga.get("/v1/members/olga/tokens").json() == []
+    issuer.server.shutdown()
+
+
+def test_a_clock_that_ran_ahead_sells_no_renewal(tmp_path, monkeypatch):
+    """The ledger's last entry is 40 days old, as it would be under a clock set forward by as much."""
+    past = datetime.now(UTC) - timedelta(days=40)
+    with monkeypatch.context() as before:
+        before.setattr(ServerProcess, "context", lambda server: Context(
+            Database(server.settings["database"]), Settings(**server.settings), lambda: past))  # fmt: skip
+        Database(str(tmp_path / "server.db")).upgrade()
+        server = ServerProcess(tmp_path, workers=0)
+        context = server.context()
+        with context.database.write() as session:
+            token = members.issue_token(context, session, "ana", days=365).text
+            domain = tables.domain_of(tables.get_table(session, server.table))
+            policy = Policy("1", renewal_days=30)
+            tables.register(
+                context, session, "monthly", Source("sample", "records.parquet"), domain, policy
+            )
+            tables.grant(context, session, "monthly", "ana")
+        context.database.close()
+    with server, server.client(token) as analyst:
+        body = {"epsilon": "1"} | SMALL
+        answer = analyst.post("/v1/tables/monthly/forests", json=body)
+        assert (answer.status_code, answer.json()["message"]) == (503, OUT_OF_TIME)
+        assert analyst.post(f"/v1/tables/{server.table}/forests", json=body).status_code == 202
 
 
 def test_alive_and_ready_answer_get_and_head(server):

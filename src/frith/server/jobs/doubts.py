@@ -40,6 +40,8 @@ def doubt_job(job: Job, steps: Sequence[Step], earlier: Job | None) -> str | Non
     if (job.forest, job.round) != (asked.forest, asked.round):
         return f"job {job.id}: its columns are not those of its request"
     if job.kind == JobKind.DRY_RUN:
+        if earlier is not None:
+            return f"job {job.id}: its release answers another request"
         return f"job {job.id}: a dry run with entries in the ledger" if steps else None
     is_over = JobState(job.state).is_over
     if not _same(job, earlier) if earlier is not None else job.release and not is_over:
