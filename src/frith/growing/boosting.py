@@ -8,8 +8,8 @@
         F += the posterior mean of each cell's value
 
 Every block is an oblivious tree; a leaf holds the sum of its steps and of its cell's value. Where
-no cells are bought, each cut of a number has a tree of its own beside it, a slope, and labels counted
-by score say how far all of it is to be believed. The trees of the forest multiply.
+no cells are bought, each cut of a number has a tree of its own beside it, a slope. The trees of the
+forest multiply.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from frith._arrays import Floats
 from frith.curator import CuratorLike
 from frith.forest.trees import Trees
-from frith.growing.calibrating import calibrated, share_of_calibration
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part
 from frith.growing.posterior import alike_by_answer, cell_values
@@ -121,15 +120,12 @@ class SignBoosting:
         self.splits = BinarySplits(self.layout)
         self.reach = 0  # the most any score can be, either way
         self.step = 0
-        self.scores = np.zeros(1)  # those that steps without cells can give
 
     def learn(self, room: float) -> list[Part]:
         """Make as many steps as `room` allows; where it is small, a few steps without cells."""
         steps, size, has_cells = plan(room)
         whole = self.curator.remaining_share - self.kept
-        # without cells, the last question is how far the steps are to be believed
-        last = Fraction(0) if has_cells else whole * share_of_calibration((5 * room) ** 2)
-        for_choices = whole * CHOICES if has_cells else whole - last
+        for_choices = whole * (CHOICES if has_cells else 1)
         eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
         first = eta if steps == 1 else _FIRST_STEP
         lean = slope_share(first, eta, steps)
@@ -150,9 +146,7 @@ class SignBoosting:
                 self._count_cells(tree, np.array(signed), for_cells)
             else:
                 self._guess_cells(tree, np.array(signed))
-        if not last:
-            return self.parts
-        return calibrated(self.curator, self.parts, self.scores, self.n_records, last)
+        return self.parts
 
     def _choose(self, share: Fraction) -> tuple[BinarySplit, int]:
         kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)
@@ -192,7 +186,6 @@ class SignBoosting:
     def _guess_cells(self, tree: RefinedTree, signed: Floats) -> None:
         """Without sums the steps alone predict; noise may have chosen each, so all may be wrong."""
         steps = tree.chosen_signs @ signed
-        self.scores = np.unique(np.round(np.add.outer(self.scores, steps), 6))
         self._keep(tree.tree.trees(), steps, np.full(len(steps), float(signed @ signed)))
 
     def _lean(self, split: BinarySplit, size: float) -> None:

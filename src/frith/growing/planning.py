@@ -34,10 +34,8 @@ _ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
 _ROOM_FOR_TABLES = 60
 _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
-_RIGHT, _SIGNAL_FOR_RIGHT = (
-    10,
-    100,
-)  # of the budget, over the signal, for how many records are right
+_RIGHT = 10  # of the budget, over the signal, for how many records are right
+_SIGNAL_FOR_RIGHT = 100
 _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
 _FOR_LOOK = Fraction(5, 100)

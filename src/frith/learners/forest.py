@@ -32,8 +32,7 @@ class ForestClassifier(PredictionSets):
     the log-odds of all records by a fixed amount to either side. A few steps make an oblivious
     tree. Then two sums in each of its cells, which further public cuts make finer, are released, and
     give every cell a value that weighs signal against noise; where the budget is too small for
-    that, slopes beside the chosen cuts rank records (`growing.boosting`), and label counts by score
-    say how sure to be (`growing.calibrating`). More labels: a partition
+    that, slopes beside the chosen cuts rank records (`growing.boosting`). More labels: a partition
     or a tree whose private choices name the labels of its leaves (`growing.naming`); where there is
     room, steps after it that choose a sign for every label, and how strongly they speak
     (`growing.label_boosting`); where labels are very many or records fill their domain, the tables
@@ -110,8 +109,6 @@ class ForestClassifier(PredictionSets):
     (`privacy.mechanisms.PrivateChoice`).
     *Cells.* A record is in one cell and moves the sums of y - p and of p (1 - p) there by at most 1
     together, in L1 and in squared L2 (`gradients.CellSums`).
-    *Labels by score.* A forest of releases gives a record one score, so the record is in one bin of
-    scores and has one label: L1 = squared L2 = 1 (`kernels.scores.ScoreCounts`).
     *A step for many labels* chooses a question and signs together, from sums of vectors y - p that
     are clipped to an L1 norm of 1 (`privacy.mechanisms.SignChoice`); its cells are label counts, or
     vectors scaled to an L1 norm of at most 1 (`label_gradients`).
@@ -142,8 +139,8 @@ class ForestClassifier(PredictionSets):
     Values of nodes are scores: what a tree adds to the log-odds of every label. They are the model's
     opinion, and no record was counted for them. A leaf's noise is that of the released sums behind
     it; where the budget is too small for sums, it is as large as the steps that noise may have chosen.
-    Probabilities: below n epsilon = 50 nothing is counted and they are guesses; from there on counts
-    of labels say how sure to be.
+    Probabilities are guesses where nothing is counted: below n epsilon = 4000 with two labels, and
+    below 100 with more.
 
     Examples
     --------
