@@ -44,7 +44,7 @@ class LabelingChoice:
              log K and a public weight, off by less than 2^-34 for K up to 2^10, a quarter of 1 / point
              or less, and rounded to the nearest of its points.
 
-    Assumes  exact sampling of each factor, which OpenDP's noisy max with Gumbel noise gives.
+    Assumes  exact sampling of each factor, which `choice_draws` and OpenDP's Gumbel noise give.
 
     Checked  tests/privacy/test_labeling.py: the ratio by enumeration, the samples against the law.
     """

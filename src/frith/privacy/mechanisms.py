@@ -108,8 +108,8 @@ class PrivateChoice:
              A weight adds the same integer on both tables. Scores are cut off at +-`LIMIT`: where
              scores change by numbers between a and b, a <= 0 <= b, b - a = R, they still do.
 
-    Assumes  exact sampling, which OpenDP's noisy max gives; integer scores that all move one way,
-             or as far up as down, so that 0 is between the changes.
+    Assumes  exact sampling, which `choice_draws` and OpenDP's noisy max give; integer scores that
+             all move one way, or as far up as down, so that 0 is between the changes.
 
     Checked  tests/privacy/test_mechanisms.py: the ratio by enumeration, the samples against the law.
     """
@@ -168,7 +168,7 @@ class SignChoice:
              all of them move by numbers from -reach / scale - t to reach / scale - t; 0 is one of
              these, so cutting logarithms off at -`LIMIT` keeps their changes in between.
 
-    Assumes  exact sampling of each factor, which OpenDP's noisy max with Gumbel noise gives; sums
+    Assumes  exact sampling of each factor, which `choice_draws` and OpenDP's Gumbel noise give; sums
              of float64 logarithms between 0 and log 3 within 2^-31.
 
     Checked  tests/privacy/test_sign_choice.py: the ratio by enumeration, the samples against the law.
