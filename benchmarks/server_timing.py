@@ -47,7 +47,7 @@ from frith.server.sources import Source
 
 LIMIT = 0.6
 CELL, RECORDS = 40_000_000, 5_000
-EVERY = 4  # seconds between deliveries: several times what a job takes
+EVERY = 3  # seconds between deliveries: several times what a job takes
 CONTROL = 30  # jobs without a schedule
 
 
