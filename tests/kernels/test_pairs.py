@@ -95,7 +95,9 @@ def test_a_fit_over_kept_columns_has_the_sums_of_one_that_keeps_none(label, make
     assert len(engine.seen) > 1
 
 
-def test_a_pass_that_fails_half_way_leaves_nothing_half_done(monkeypatch):
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_a_pass_that_fails_half_way_leaves_nothing_half_done(monkeypatch, is_fused):
+    """Both when one loop updates scores and adds up gradients, and when each part is a batch."""
     domain = Domain([Numeric("x", 0, 1, cells=8)], Categorical("y", ("no", "yes")))
     table = synthetic_table(domain, 1_000, np.random.default_rng(0))
     engine = MemoryEngine(table, domain, threads=1, rows=100)
@@ -109,14 +111,27 @@ def test_a_pass_that_fails_half_way_leaves_nothing_half_done(monkeypatch):
     engine.aggregate(GradientSums(layout, first, 10**6, 2**13))
     engine.derive(second)
     calls = iter(range(100))
-    add = GradientSums.add
+    add, adder = GradientSums.add, GradientSums.adder
 
-    def failing(self, batch, out):
+    def fail_at_the_second() -> None:
         if next(calls) == 1:
             raise MemoryError
+
+    def failing(self, batch, out):
+        fail_at_the_second()
         add(self, batch, out)
 
+    def failing_adder(self, *given):
+        add_part = adder(self, *given)
+
+        def add_or_fail(*part):
+            fail_at_the_second()
+            add_part(*part)
+
+        return add_or_fail if is_fused else None
+
     monkeypatch.setattr(GradientSums, "add", failing)
+    monkeypatch.setattr(GradientSums, "adder", failing_adder)
     with pytest.raises(MemoryError):
         engine.aggregate(kernel)
     monkeypatch.undo()
