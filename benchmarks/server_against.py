@@ -42,7 +42,7 @@ PARENT = "4fe3b4e"
 CONNECTIONS, TRAINING = 4, 8
 QUOTES, PAGES = 1.5, 0.7  # the least ratio of quotes a second, the most of a page's time
 LONG = 1.2  # how much worse both may be with a long history
-RECORDS, TURNS, SECONDS = 1_000_000, 3, 4.0
+RECORDS, TURNS, SECONDS = 1_000_000, 2, 4.0
 _FIELDS = ("id", "account", "kind", "request", "amount", "spent", "held", "unit", "purpose", "at")
 HOST = """
 import json, sys
@@ -294,7 +294,7 @@ def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> di
         if quick:
             hosts[2].check()
         found: dict[str, list[list[float]]] = {"quotes a second": []}
-        for _ in range(turns + 1):
+        for _ in range(turns + 2):
             found["quotes a second"].append([each.quotes(seconds) for each in hosts])
         for turn in range(turns):
             looks = []

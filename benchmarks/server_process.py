@@ -161,8 +161,11 @@ class ServerProcess:
 
     def said(self) -> list[dict[str, Any]]:
         """Its log, as far as it is lines of JSON."""
-        lines = self.log.read_text().splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        found = []
+        for line in self.log.read_text().splitlines():
+            with contextlib.suppress(ValueError):  # what libraries say, or half a line
+                found.append(json.loads(line))
+        return [one for one in found if isinstance(one, dict)]
 
 
 def _started_by(pid: int) -> list[int]:
