@@ -98,7 +98,11 @@ class ServerProcess:
                 stdout=log,
                 start_new_session=True,
             )
-        self.wait()
+        try:
+            self.wait()
+        except RuntimeError:
+            self.kill()
+            raise
         return self
 
     def wait(self) -> None:
