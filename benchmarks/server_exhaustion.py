@@ -416,6 +416,7 @@ def main() -> int:
                                queued_per_member=100)  # fmt: skip
         with sources(server, Path(folder)) as caught, server:
             found = attack(server, minutes, given.rate, server.trap)  # type: ignore[attr-defined]
+            print(json.dumps(found, indent=1), flush=True)
             context = server.context()
             with context.database.read() as session:
                 found["problems of the ledger"] = len(
@@ -424,7 +425,7 @@ def main() -> int:
             context.database.close()
             found["connections to the trap"] = caught()
             found["unforeseen errors"] = sum(one["event"] == "unforeseen" for one in server.said())
-    print(json.dumps(found, indent=1))
+    print({name: value for name, value in found.items() if name != "codes"})
     nothing = ("5xx", "broken connections", "answers with a secret", "problems of the ledger",
                "connections to the trap", "unforeseen errors")  # fmt: skip
     ok = all(found[name] == 0 for name in nothing)

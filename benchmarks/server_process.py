@@ -107,7 +107,11 @@ class ServerProcess:
                 stdout=log,
                 start_new_session=True,
             )
-        self.wait()
+        try:
+            self.wait()
+        except RuntimeError:
+            self.kill()
+            raise
         return self
 
     def wait(self) -> None:
@@ -172,8 +176,11 @@ class ServerProcess:
 
     def said(self) -> list[dict[str, Any]]:
         """Its log, as far as it is lines of JSON."""
-        lines = self.log.read_text().splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        found = []
+        for line in self.log.read_text().splitlines():
+            with contextlib.suppress(ValueError):  # what libraries say, or half a line
+                found.append(json.loads(line))
+        return [one for one in found if isinstance(one, dict)]
 
 
 def _started_by(pid: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Files that a curator drafts from or checks are read in a process of their own, within limits."""
 
+import multiprocessing
 import os
 import threading
 import time
@@ -36,7 +37,9 @@ def fill(size):
     return len(block)
 
 
-def wait_for(path):
+def wait_for(path, begun=None):
+    if begun is not None:
+        begun.touch()
     while not Path(path).exists():
         time.sleep(0.05)
 
@@ -62,6 +65,25 @@ def test_a_file_that_takes_too_much_is_given_up(monkeypatch):
     monkeypatch.setattr(apart, "SECONDS", 0.1)
     with pytest.raises(SourceError, match="more time"):
         read_apart(Settings(), fill, 1)
+
+
+def test_a_server_that_ends_waits_for_no_file(tmp_path):
+    """What Python does with such processes when it exits: it terminates them, and waits for them."""
+    caught = []
+
+    def read():
+        with pytest.raises(SourceError, match="cannot be read") as error:
+            read_apart(Settings(), wait_for, tmp_path / "stop", tmp_path / "begun")
+        caught.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    for process in multiprocessing.active_children():
+        process.terminate()
+    thread.join(30)
+    assert caught
 
 
 def test_only_so_many_are_read_at_once_and_places_come_back(tmp_path):

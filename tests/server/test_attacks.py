@@ -23,9 +23,11 @@ from frith.server.auth.access import ROUTES
 from frith.server.auth.limits import ConcurrencyLimit
 from frith.server.auth.sessions import COOKIE
 from frith.server.budget import export
+from frith.server.budget.apart import used_bytes
 from frith.server.context import Context
 from frith.server.jobs import upkeep
 from frith.server.problems import Problem
+from frith.server.run.connections import WAITING
 from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HOST, Person, refused, said
@@ -783,6 +785,27 @@ def test_500_slow_clients_do_not_keep_the_server_from_answering_and_are_hung_up_
     finally:
         for connection in slow:
             connection.close()
+
+
+@pytest.mark.xdist_group("slow clients")
+def test_of_very_many_silent_connections_the_oldest_are_hung_up_on(tmp_path):
+    """Each may send much before it is complete, and many at once would take the server's memory."""
+    head = b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 15_000
+    with (
+        ServerProcess(tmp_path, workers=0, body_seconds=60) as patient,
+        contextlib.ExitStack() as all,
+    ):
+        before, most, opened = used_bytes(patient.process.pid), 0, []
+        for _ in range(WAITING + 600):
+            connection = socket.create_connection(("127.0.0.1", patient.port), 10)
+            opened.append(all.enter_context(connection))
+            connection.sendall(head)
+            most = max(most, used_bytes(patient.process.pid) - before)
+        with patient.client(patient.sample.analyst_token) as client:
+            assert client.get("/v1/me").status_code == 200
+        with contextlib.suppress(ConnectionResetError):
+            assert read_all(opened[0], time.monotonic() + 5) == b""
+        assert most < 100_000_000
 
 
 def read_all(connection, until):

@@ -79,8 +79,7 @@ def _await(pipe: Connection, pid: int | None, most: int) -> Any:
 
 def _work(pipe: Connection, read: Callable[..., Any], given: tuple[Any, ...]) -> None:
     """The whole life of the process. Messages of other errors than ours may quote a record."""
-    for number in (signal.SIGTERM, signal.SIGINT):  # the server ends this process
-        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process, also when it ends
     threading.Thread(target=follow_parent, daemon=True).start()
     try:
         pipe.send((None, read(*given)))

@@ -10,7 +10,10 @@ import structlog
 
 
 def set_up_logs(stream: Any = None) -> None:
-    """Write one JSON object a line to `stream` or stderr; libraries log errors only."""
+    """Write one JSON object a line to `stream` or stderr; libraries log errors only.
+
+    A line and its end are written at once: a server and its workers share the stream.
+    """
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -18,7 +21,7 @@ def set_up_logs(stream: Any = None) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             structlog.processors.JSONRenderer(),
         ],
-        logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.ERROR, stream=stream or sys.stderr, force=True)
