@@ -445,6 +445,38 @@ def test_cuts_are_those_of_their_attribute():
             Trees.from_json(trees_of(**number, cut=[cut, -1, -1]), DOMAIN)
 
 
+def test_sets_are_those_that_the_trees_have_and_know_every_code():
+    """Colors are three: a set says for each whether it goes left."""
+    split = {"attribute": [0, -1, -1], "first_child": [1, -1, -1]}
+    for sets, cut in (([[0]], -2), ([[0], [1, 2]], -2), ([[0], [1, 2]], -3)):
+        made = Trees.from_json(trees_of(**split, cut=[cut, -1, -1], sets=sets), DOMAIN)
+        narrow = dataclasses.replace(made, sets=made.sets[:, :2])
+        exact = dataclasses.replace(made, sets=made.sets[:, :3])
+        exact.check(DOMAIN)
+        with pytest.raises(FormatError, match="set that it does not have"):
+            narrow.check(DOMAIN)
+    for sets, cut in (([[0]], -3), ([[0], [1, 2]], -4), ([], -2)):
+        with pytest.raises(FormatError, match="set that it does not have"):
+            Trees.from_json(trees_of(**split, cut=[cut, -1, -1], sets=sets), DOMAIN)
+
+
+def test_trees_of_another_domain_are_refused_where_a_question_is_made():
+    other = Domain([Categorical(f"a{i}", ("x", "y")) for i in range(5)], DOMAIN.label)
+    split = next(s for s in BinarySplits(Layout(other, mixed_cuts(other))) if s.attribute == 4)
+    trees = ask_once(other, split)
+    with pytest.raises(FormatError):
+        LeafCounts(trees, DOMAIN)
+    with pytest.raises(FormatError):
+        SplitCounts(trees, LAYOUT, trees.leaves[:1], np.ones((1, 3)))
+
+
+@pytest.mark.parametrize("asked", [-1, 3, True])
+def test_a_classifier_asks_attributes_of_its_domain(asked):
+    scores = np.zeros((LAYOUT.n_bins, 2), dtype=np.int64)
+    with pytest.raises(FormatError, match="attributes of the domain"):
+        CorrectCounts(LAYOUT, (asked,), np.zeros(2), scores, np.array([1, 2]))
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_of_another_domain_is_refused(view, tmp_path):
     """Its layout has other bins than the table has codes for."""

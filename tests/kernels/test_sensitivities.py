@@ -107,6 +107,7 @@ def test_a_level_without_open_nodes_is_never_asked_for_free():
             curator.noisy_counts(question, Fraction(1), "nothing")
     assert curator.remaining_share == 1
     assert SplitTables(Grower(DOMAIN, 2, 4).level([0], last=True)[0]).l1 == 1
+    assert NodeCounts(kernel).l1 == NodeSizes(kernel).l1 == 1
 
 
 def test_a_record_is_right_or_wrong_for_each_classifier():
