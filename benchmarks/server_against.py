@@ -424,10 +424,11 @@ def _quotes_page(found: dict[str, dict[str, Figures]], given: argparse.Namespace
     ]
     return (
         f"# A server against an earlier one\n\n`python benchmarks/server_against.py --quotes`: commit "
-        f"{given.parent}, before jobs had processes of their own, and the present one. Four connections ask for "
-        "quotes. Both servers stand on one machine of two cores with whoever asks, with a worker each, and are "
-        f"asked in turns; the ratio is the median over turns. The goal is at least {QUOTES} times. Pages while "
-        "jobs train, and a history of 100,000 jobs, were not measured in this run.\n\n"
+        f"{given.parent}, before jobs had processes of their own, and the present one. Four connections ask "
+        "for quotes. Both servers stand on one machine of two cores with whoever asks, with a worker each, "
+        "and are asked in turns; the ratio is the median over turns. The goal is at least "
+        f"{QUOTES} times. Pages while jobs train, and a history of 100,000 jobs, were not measured in this "
+        "run.\n\n"
         "| state in | earlier, quotes a second | present | present / earlier | holds |\n"
         "|---|---:|---:|---:|---|\n" + "\n".join(lines) + "\n"
     )

@@ -32,7 +32,6 @@ from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
 from tests.server.conftest import HOST, Person, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
-from tests.server.test_log import events
 
 CURATORS = {route for route, access in ROUTES.items() if Role.ANALYST not in access.roles}
 """What analysts may not do; the rest they may, as far as their grants go."""
@@ -679,17 +678,23 @@ def test_guessing_at_the_sign_in_page_counts_as_well(house):
     assert codes == [401] * 3 + [429] * 2
 
 
+def length(house):
+    """Entries of the whole chain, events among them."""
+    with house.database.read() as session:
+        return session.connection().exec_driver_sql("SELECT count(*) FROM entry").scalar()
+
+
 def test_nobody_fills_the_ledger_by_signing_in(house, monkeypatch):
     """Each is an event for ever, and the page is outside of a member's limit on requests."""
     monkeypatch.setattr(middleware, "_SIGN_INS", 3)
     house.set()
-    token, before = house.sample.analyst_token, len(events(house))
+    token, before = house.sample.analyst_token, length(house)
     codes = [
         house.stranger().post("/sign-in", data={"token": token}, follow_redirects=False).status_code
         for _ in range(5)
     ]
     assert codes == [303] * 3 + [429] * 2
-    assert [line.event.action for line in events(house)[before:]] == ["sign in"] * 3
+    assert length(house) == before + 3
     other = house.stranger().post("/sign-in", data={"token": house.sample.curator_token},
                                   follow_redirects=False)  # fmt: skip
     assert other.status_code == 303
