@@ -97,7 +97,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "curator/pricing.py": ("tests/curator/test_curator.py", "tests/privacy/test_shares.py"),
     "forest/trees.py": ("tests/kernels/test_closed.py", "tests/kernels/test_hostile.py"),
-    "kernels/counts.py": ("tests/kernels/test_sensitivities.py", "tests/kernels/test_counts.py"),
+    "kernels/counts.py": (
+        "tests/kernels/test_sensitivities.py", "tests/kernels/test_counts.py",
+        "tests/kernels/test_closed.py",
+    ),
     "kernels/levels.py": (
         "tests/kernels/test_sensitivities.py", "tests/kernels/test_levels.py",
         "tests/kernels/test_closed.py",

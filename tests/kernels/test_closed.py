@@ -391,7 +391,9 @@ def trees_of(**change):
 
 
 def test_the_structure_itself_is_legal():
-    assert Trees.from_json(trees_of(), DOMAIN).n_trees == 1
+    trees = Trees.from_json(trees_of(), DOMAIN)
+    assert trees.n_trees == 1
+    assert trees.widths(DOMAIN).tolist() == [3, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
