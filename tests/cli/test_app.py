@@ -33,8 +33,8 @@ def test_version_is_printed(run):
 @pytest.mark.parametrize(
     ("args", "package", "extra"),
     [
-        (("serve", "--demo", "--port", "8971"), "fastapi", "server"),
-        (("serve", "--demo", "--port", "8971"), "cryptography", "server"),
+        (("serve", "--demo", "--port", "0"), "fastapi", "server"),
+        (("serve", "--demo", "--port", "0"), "cryptography", "server"),
         (("keys", "new", "key.json", "--party", "ada"), "cryptography", "client"),
     ],
 )
