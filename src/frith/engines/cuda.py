@@ -68,7 +68,7 @@ class CudaEngine(Engine):
         self._table, self._launch = table, launch or Launch.usual()
         self._room, self._rows = room, rows
         self._kept: list[Chunk] | None = None
-        self._kept_tasks = 0
+        self._kept_tasks, self._has_more = 0, False
 
     def aggregate(self, kernel: Kernel) -> NDArray[np.int64]:
         if type(kernel) not in QUESTIONS:
@@ -94,6 +94,8 @@ class CudaEngine(Engine):
             yield from self._read()
             return
         yield from self._kept
+        if not self._has_more:
+            return
         tasks = self._tasks()
         for _ in range(self._kept_tasks):
             next(tasks)
@@ -101,16 +103,17 @@ class CudaEngine(Engine):
 
     def _read(self) -> Iterator[Chunk]:
         kept: list[Chunk] = []
-        self._kept_tasks = 0
+        self._kept_tasks, self._has_more = 0, False
         left = self._room if self._room is not None else _ROOM * _free_bytes()
         for chunk in self._filled(self._tasks(), left):
             if chunk.is_kept:
                 kept.append(chunk)
                 self._kept_tasks += chunk.n_tasks
+            else:
+                self._has_more = True
             yield chunk
-        self._kept = kept[
-            ::-1
-        ]  # the largest first: it keeps the GPU busy while the others are sent
+        kept.reverse()  # the largest first: it keeps the GPU busy while the others are sent
+        self._kept = kept
 
     def _tasks(self) -> Iterator[Callable[[], Batch]]:
         return self._table.tasks(tuple(range(len(self.domain.attributes))))
@@ -192,7 +195,7 @@ class Chunk:
         """Add what its records add to a question's sums."""
         if not self.size:
             return
-        if question.pairs is not None:
+        if question.pairs:
             self._add_pairs(question, launch, total)
             return
         columns = tuple(self.scores(column, launch) for column in question.columns)
@@ -223,11 +226,14 @@ class Chunk:
             self.derived, self.pending, raises = {column: scores}, None, True
         else:
             scores, attribute, by_code, raises = self.scores(column, launch), 0, starts, False
-        loops.sum_pairs(raises)[launch.blocks, launch.threads, 0, 4 * cells * copies](
-            *self.fours, np.uint32(attribute), by_code, scores, table, np.int32(max_gradient),
-            question.pairs, np.uint32(cells), np.uint32(copies),
-            launch.tile(-(-self.size // 4), loops.RECORDS // 4), total,
-        )  # fmt: skip
+        for begin in range(0, len(question.pairs), loops.PAIRS):
+            pairs = question.pairs[begin : begin + loops.PAIRS]
+            run = loops.sum_pairs(raises and begin == 0, len(pairs))
+            run[launch.blocks, launch.threads, 0, 4 * cells * copies](
+                *self.fours, np.uint32(attribute), by_code, scores, table, np.int32(max_gradient),
+                pairs, np.uint32(cells), np.uint32(copies),
+                launch.tile(-(-self.size // 4), loops.RECORDS // 4), total,
+            )  # fmt: skip
 
     def derive(self, push: Push, launch: Launch) -> None:
         """Keep this column instead of the one that it adds to; the next pass makes it."""
@@ -315,7 +321,7 @@ class Question:
     words: Any = field(default_factory=lambda: cuda.to_device(np.zeros(0, dtype=np.int64)))
     columns: tuple[ScoreColumn, ...] = ()
     finish: Callable[[NDArray[np.int64]], NDArray[np.int64]] = lambda cells: cells
-    pairs: Any = None
+    pairs: tuple[np.int64, ...] = ()
 
 
 def _leaves(kernel: LeafCounts) -> Question:
@@ -343,8 +349,7 @@ def _places(kernel: SplitCounts) -> tuple[NDArray[np.int64], ...]:
 
 def _gradients(kernel: GradientSums) -> Question:
     layout, (lookup, begins) = kernel.layout, kernel.layout.lookup
-    table, starts = _on_gpu(SIGMOID, begins)
-    args, columns = (table, kernel.max_gradient, starts), (kernel.column,)
+    args, columns = (_sigmoid(), kernel.max_gradient, *_on_gpu(begins)), (kernel.column,)
     pairs = _pairs(layout.domain)
     if pairs is None:
         return Question(
@@ -354,13 +359,13 @@ def _gradients(kernel: GradientSums) -> Question:
     return Question(
         loops.sum_gradients, _cells_of(pairs, layout.domain), args, columns=columns,
         finish=lambda cells: _by_bin(_by_code(cells, pairs, layout.domain)[:, None], layout),
-        pairs=_on_gpu(loops.pack_pairs(pairs))[0],
+        pairs=tuple(loops.pack_pairs(pairs)),
     )  # fmt: skip
 
 
 def _cells(kernel: CellSums) -> Question:
-    table, words, sets = _on_gpu(SIGMOID, loops.pack(kernel.tree), kernel.tree.sets)
-    args = (table, np.uint32(kernel.tree.roots[0]), sets)
+    words, sets = _on_gpu(loops.pack(kernel.tree), kernel.tree.sets)
+    args = (_sigmoid(), np.uint32(kernel.tree.roots[0]), sets)
     return Question(loops.sum_cells, _size(kernel), args, words, (kernel.column,))
 
 
@@ -472,6 +477,11 @@ def _by_bin(of_codes: NDArray[np.int64], layout: Any) -> NDArray[np.int64]:
     out = np.zeros((layout.n_bins, of_codes.shape[1]), dtype=np.int64)
     np.add.at(out, layout.lookup[0], of_codes)
     return out
+
+
+@functools.cache
+def _sigmoid() -> Any:
+    return cuda.to_device(SIGMOID)
 
 
 def _on_gpu(*arrays: NDArray[Any]) -> tuple[Any, ...]:

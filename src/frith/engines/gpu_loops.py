@@ -24,6 +24,8 @@ from frith.kernels.strengths import _TENTHS
 
 RECORDS = 2**16
 """The most records that 32 bits can add up."""
+PAIRS = 32
+"""The most pairs of attributes in one pass: each is code of its own, which takes a while to compile."""
 _CUT, _ALL, _SET = 0, 1, 2
 _MAX_ATTRIBUTES, _MAX_SETS = 2**14, 2**16  # that fit into a node's word
 
@@ -324,7 +326,40 @@ def pass_in_memory(step: Step) -> Any:
 
 
 @functools.cache
-def sum_pairs(with_push: bool) -> Any:
+def _add_pairs(n_pairs: int) -> Any:
+    """A function that adds four records' gradients to the sums of so many pairs, one after the other.
+
+    A loop over the pairs would take half as long again: each turn waits for what the last one loads.
+    """
+    if n_pairs == 0:
+
+        @cuda.jit(device=True)
+        def add_none(i, fours, pairs, g0, g1, g2, g3, sums, base):  # type: ignore[no-untyped-def]
+            pass
+
+        return add_none
+
+    add_others, p = _add_pairs(n_pairs - 1), n_pairs - 1
+
+    @cuda.jit(device=True)
+    def add(i, fours, pairs, g0, g1, g2, g3, sums, base):  # type: ignore[no-untyped-def]
+        add_others(i, fours, pairs, g0, g1, g2, g3, sums, base)
+        both, rest = uint32(pairs[p]), uint32(pairs[p] >> 32)
+        v, w = fours[both & uint32(0xFFFF), i], fours[both >> uint32(16), i]
+        m, b = rest & uint32(0xFFFF), base + (rest >> uint32(16))
+        cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g0)
+        v, w = v >> uint32(8), w >> uint32(8)
+        cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g1)
+        v, w = v >> uint32(8), w >> uint32(8)
+        cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g2)
+        v, w = v >> uint32(8), w >> uint32(8)
+        cuda.atomic.add(sums, b + v * m + w, g3)
+
+    return add
+
+
+@functools.cache
+def sum_pairs(with_push: bool, n_pairs: int) -> Any:
     """Gradients by the codes of two attributes at a time, four records a thread, codes of 8 bits.
 
     Half as many additions and a quarter of the loads: a boosted forest spends its time in this
@@ -332,6 +367,7 @@ def sum_pairs(with_push: bool) -> Any:
     record beyond the last counts 0. With `with_push`, each record's score first grows by the entry of
     `by_code` for its value of one attribute.
     """
+    add_pairs = _add_pairs(n_pairs)
 
     @cuda.jit(device=True)
     def score_of(j, code, by_code, scores):  # type: ignore[no-untyped-def]
@@ -372,17 +408,7 @@ def sum_pairs(with_push: bool) -> Any:
                 if j < records:
                     score = score_of(j, code >> uint32(24), by_code, scores)
                     g3 = gradient(four >> uint32(24), score, table, max_gradient)
-                for p in range(pairs.shape[0]):
-                    both, rest = uint32(pairs[p]), uint32(pairs[p] >> 32)
-                    v, w = fours[both & uint32(0xFFFF), i], fours[both >> uint32(16), i]
-                    m, b = rest & uint32(0xFFFF), base + (rest >> uint32(16))
-                    cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g0)
-                    v, w = v >> uint32(8), w >> uint32(8)
-                    cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g1)
-                    v, w = v >> uint32(8), w >> uint32(8)
-                    cuda.atomic.add(sums, b + (v & uint32(255)) * m + (w & uint32(255)), g2)
-                    v, w = v >> uint32(8), w >> uint32(8)
-                    cuda.atomic.add(sums, b + v * m + w, g3)
+                add_pairs(i, fours, pairs, g0, g1, g2, g3, sums, base)
             cuda.syncthreads()
             _flush(sums, cells, copies, out)
             cuda.syncthreads()
