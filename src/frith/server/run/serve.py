@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import socket
 from collections.abc import Generator
 from typing import Any
@@ -20,12 +21,14 @@ from frith.server.run.watcher import Watcher
 from frith.server.settings import Settings
 
 _GRACE_SECONDS = 10
+_ARENAS, _MAX_ARENAS = -8, 2  # glibc's name for the option, and what we set it to
 
 
 def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) -> None:
     """Serve until shutdown; then finish the requests and jobs that have begun."""
     settings = context.settings
     allow_many_files()
+    _share_freed_memory()
     server = _Server(configure(context))
 
     def stop() -> None:
@@ -41,6 +44,12 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
                 server.run(sockets)
     finally:
         context.database.close()
+
+
+def _share_freed_memory() -> None:
+    """Let threads use what other threads have freed; glibc would keep it apart, up to 8 times a core."""
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(_ARENAS, _MAX_ARENAS)
 
 
 def configure(context: Context) -> uvicorn.Config:
