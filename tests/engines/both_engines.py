@@ -83,7 +83,7 @@ def fit_all(records, **options):
 
 if __name__ == "__main__":
     records = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    small = {"launch": Launch(2, 4), "rows": 1 + records // 4}
+    small = {"launch": Launch(2, 2), "rows": 1 + records // 4}
     some = 12 * records  # bytes: a part of the records is read again in each pass
     if records < 1_000:
         agreed = fit_all(records, **small)

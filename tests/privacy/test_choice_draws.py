@@ -10,7 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from frith.privacy import choice_draws
-from frith.privacy.choice_draws import LONGEST, exponential, fits, permute_and_flip
+from frith.privacy.choice_draws import (
+    LONGEST,
+    _chance,
+    _Trials,
+    exponential,
+    fits,
+    permute_and_flip,
+)
 from frith.privacy.mechanisms import PrivateChoice
 from tests.privacy.test_laplace_draws import Twin, words_of
 from tests.statistics import FALSE_FAILURE, fits_law
@@ -75,6 +82,53 @@ def test_every_bit_is_read_as_the_algorithm_reads_it(choose, scores, scale, seed
         patch.setattr(choice_draws, "_fresh_words", lambda _: np.array([next(served)]))
         assert choose(np.array(scores), scale) == expected
     assert len(list(served)) == len(words) - max(1, -(-twin.at // 64))
+
+
+@pytest.mark.parametrize("in_turn", [True, False])
+@pytest.mark.parametrize("most", [1, 2, 9])
+@pytest.mark.parametrize("scale", [1.0, 1 / 3, 3.7, 20.0])
+def test_bits_of_a_long_list_are_read_once_whatever_pieces_they_come_in(
+    in_turn, most, scale, monkeypatch
+):
+    """Trials end at ends of words too, and begin again there: every one succeeds as the twin's does."""
+    rng = random.Random(f"{scale} {most}")
+    scores = [rng.randrange(2 + int(3 * scale)) for _ in range(400)]
+    words, served = words_of(rng, 400), 0
+
+    def some_more(_):
+        nonlocal served
+        begun, served = served, served + rng.randint(1, most)
+        assert served <= len(words)
+        return words[begun:served]
+
+    monkeypatch.setattr(choice_draws, "_fresh_words", some_more)
+    trials = _Trials(np.array(scores), scale)
+    won = trials._flip(in_turn).tolist()
+    twin = ChoiceTwin(words)
+    behind = [(max(scores) - s) / Fraction(scale) for s in scores]
+    tried = range(400) if in_turn else (twin.below(400) for _ in range(400))
+    assert won == [i for i in tried if twin.coin(behind[i])]
+    assert 64 * (served - len(trials.words)) + trials.at[0] == twin.at
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_chance_that_is_open_at_the_last_bit_reads_nothing_behind_it(n):
+    """The binary digits of 1/3 are 01 again and again: as long as bits are the same, nothing is known."""
+    for behind in (0, 2**64 - 1):
+        words = np.array([0xAAAAAAAAAAAAAAAA] * n + [behind] * 2, dtype=np.uint64)
+        at = np.zeros(1, dtype=np.int64)
+        assert _chance(words[:n], at, 1, 3) == -1
+        assert at[0] == 64 * n
+
+
+def test_where_bits_run_out_for_the_last_pick_new_ones_pick(monkeypatch):
+    """Candidates that are all the best take no bits before."""
+    for pick in range(5):
+        pieces = iter([[], [], [pick]])
+        monkeypatch.setattr(
+            choice_draws, "_fresh_words", lambda _, p=pieces: np.array(next(p), dtype=np.uint64)
+        )
+        assert permute_and_flip(np.zeros(5, dtype=np.int64), 1.0) == pick
 
 
 def laws(choose, scores, scale):
@@ -154,6 +208,15 @@ def test_gaps_past_64_bits_signed_are_gaps(choose):
     """At scales of 2^50 the other one has a chance of e^-16384; wrapped around, it would be ahead."""
     for scores in ([2**63 - 1, -(2**63)], [-(2**63), 2**63 - 1], [-(2**63), 0], [0, 2**62, -1]):
         assert {choose(np.array(scores), 2.0**50) for _ in range(40)} == {int(np.argmax(scores))}
+
+
+@pytest.mark.parametrize("choose", BOTH)
+def test_the_first_gap_of_so_many_scales_is_as_rare_as_it_should_be(choose):
+    """A gap of 4 is 2^63 parts of 2^-61: wrapped around, no coin would be flipped for e^-1024."""
+    scale = (2.0**53 - 1) * 2.0**-61
+    assert fits(scale)
+    for scores in ([4, 0], [0, 4]):
+        assert {choose(np.array(scores), scale) for _ in range(40)} == {int(np.argmax(scores))}
 
 
 @pytest.mark.parametrize("choose", BOTH)
