@@ -505,6 +505,28 @@ def test_a_choice_by_the_sums_of_another_kernel_is_refused_before_it_is_charged(
     assert (made.remaining_share, ledger.spent) == (1, 0)
 
 
+def test_a_question_about_nothing_is_refused_and_nothing_is_charged(tmp_path):
+    """Also where it states that a record moves it: there is no cell to move."""
+    level = SplitCounts(single_leaf(), LAYOUT, np.zeros(0), np.zeros((0, 3)))
+    scores = np.zeros((LAYOUT.n_bins, 2), dtype=np.int64)
+    none_of_them = CorrectCounts(LAYOUT, (0,), np.zeros(2), scores, np.zeros(0))
+    assert NodeCounts(level).l1 == NodeSizes(level).l1 == 1
+    made, ledger = curator(tmp_path)
+    for question in (level, *(view(level) for view in VIEWS), none_of_them):
+        with pytest.raises(QuestionError, match="nothing in it"):
+            ask(made, question)
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
+def test_a_question_that_no_record_is_said_to_move_is_refused(tmp_path, monkeypatch):
+    """Its answer would have no noise."""
+    monkeypatch.setattr(RecordCount, "l1", 0)
+    made, ledger = curator(tmp_path)
+    with pytest.raises(QuestionError, match="nothing in it"):
+        ask(made, RecordCount())
+    assert (made.remaining_share, ledger.spent) == (1, 0)
+
+
 def test_parts_of_parts_are_of_exact_types_too(tmp_path):
     class Column(ScoreColumn):
         pass

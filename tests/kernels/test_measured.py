@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain, Forest, Numeric
 from frith.domain.encoding import Batch
 from frith.errors import QuestionError
-from frith.growing.builder import single_leaf
+from frith.growing.builder import TreeBuilder, single_leaf
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
@@ -63,6 +65,7 @@ from frith.kernels.measuring import check_measured, moved_by
 from frith.kernels.splits import BinarySplits
 from frith.privacy.guarantee import Guarantee
 from frith.privacy.mechanisms import PrivateChoice
+from tests.hostile import walk
 from tests.strategies import domains, examples, forest_over, lone, trees
 
 TYPES = (*KERNELS, *VIEWS, *CHOICES)
@@ -71,6 +74,16 @@ NUMBER = (
     TargetCounts, IntervalChoice, ResidualSums, ResidualCells, ResidualChoice, DistanceCounts,
     DistanceQuantile, ErrorSums,
 )  # fmt: skip
+
+DOMAIN = Domain(
+    [
+        Categorical("values", tuple("abc")),
+        Numeric("number", 0, 1, cells=5),
+        Categorical("sets", tuple("abcd")),
+    ],
+    Categorical("label", ("0", "1")),
+)
+EVERY = list(product(range(3), range(5), range(4)))
 
 
 @st.composite
@@ -282,6 +295,121 @@ def test_records_are_aimed_at_leaves_that_chance_would_miss():
     hits = [moved_by(level, record)[0] for record in measuring.hostile_records(level, domain, 64)]
     assert max(hits) == 2
     assert sum(h > 0 for h in hits) >= 5
+
+
+def test_what_a_record_takes_away_is_as_far_as_what_it_adds():
+    """And squares are past 64 bits where they have to be."""
+
+    class Away(RecordCount):
+        shape = (4,)
+
+        def add(self, batch, out):
+            out += np.array([-1, 0, 2, -(2**40)]) * len(batch)
+
+    record = next(records_of(forest_domain(), 1, np.random.default_rng(0)))
+    assert moved_by(Away(), record) == (2**40 + 3, 2**80 + 5)
+
+
+def test_the_node_above_a_child_is_its_parent_and_above_a_root_is_none():
+    made = every_split()
+    assert made.n_nodes == 42
+    assert measuring._parents(made, DOMAIN).tolist() == nodes_above(made)
+
+
+def test_a_record_aimed_at_a_leaf_ends_in_it_if_any_record_does():
+    """Whatever it was before: by cuts, also those with nothing on one side, all values and sets."""
+    made = every_split()
+    plain, above, missed = made.to_json(), nodes_above(made), 0
+    ends = {root: {walk(plain, record, root) for record in EVERY} for root in plain["roots"]}
+    for leaf in made.leaves.tolist():
+        root = leaf
+        while above[root] >= 0:
+            root = above[root]
+        missed += leaf not in ends[root]
+        for record in EVERY:
+            row = aimed(record, leaf, made)
+            assert row[0] in range(3)
+            assert row[1] in range(5)
+            assert row[2] in range(4)
+            assert leaf not in ends[root] or walk(plain, row, root) == leaf
+    assert (len(made.leaves), missed) == (24, 3)
+
+
+def test_a_record_that_is_at_its_leaf_stays_as_it_is():
+    """Nor is an attribute changed that no split on the path asks."""
+    builder = TreeBuilder()
+    _, right = builder.split(0, 1, 2)
+    _, last = builder.split_by_set(right, 2, np.array([False, True, False, True]))
+    made = builder.trees()
+    for record in EVERY:
+        assert aimed(record, walk(made.to_json(), record, 0), made) == list(record)
+        assert aimed(record, last, made)[0] == record[0]
+
+
+def test_every_other_record_stays_as_chance_drew_it(monkeypatch):
+    domain = forest_domain()
+    question = LeafCounts(grown(domain), domain)
+    monkeypatch.setattr(measuring, "_aim", lambda row, *_: row.fill(0))
+    records = measuring.hostile_records(question, domain, 64)
+    assert [not record.codes.any() for record in records] == [True, False] * 32
+
+
+def test_records_are_aimed_through_thousands_of_splits_and_no_more(monkeypatch):
+    """All of them together, however long a question's paths are."""
+    domain, builder, node = forest_domain(), TreeBuilder(), 0
+    for _ in range(3_000):
+        node = builder.split(node, 0, branches=8)[0]
+    looked = []
+
+    class Noted(np.ndarray):
+        def __getitem__(self, node):
+            looked.append(node)
+            return super().__getitem__(node)
+
+    above = measuring._parents
+    monkeypatch.setattr(measuring, "_parents", lambda *of: above(*of).view(Noted))
+    measuring.hostile_records(LeafCounts(builder.trees(), domain), domain, 64)
+    assert 2**10 < len(looked) < 2**14
+
+
+def test_a_small_question_is_tried_by_many_records_and_a_large_one_by_a_few(monkeypatch):
+    """Few are some: none is answered that was not tried."""
+    asked = []
+    monkeypatch.setattr(measuring, "hostile_records", lambda *of: asked.append(of[-1]) or [])
+    for cells in (1, 2**15, 2**19, 2**22, 2**24):
+        check_measured(SimpleNamespace(shape=(cells // 2 + 1, 2)), forest_domain())
+    assert min(asked[:2]) > 50
+    assert max(asked) < 80
+    assert 5 <= asked[2] <= 16
+    assert all(3 <= tries <= 5 for tries in asked[3:])
+
+
+def every_split():
+    """Two trees that ask each attribute once on a path: one begins with a cut, one with a set."""
+    builder, members = TreeBuilder(2), np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=bool)
+    for i, left_or_right in enumerate(builder.split(0, 1, 2)):
+        for value in builder.split(left_or_right, 0, branches=3):
+            builder.split_by_set(value, 2, members[i])
+    cuts = iter((0, 1, 3, 4, 5, 0))
+    for side in builder.split_by_set(1, 2, members[0]):
+        for value in builder.split(side, 0, branches=3):
+            builder.split(value, 1, next(cuts))
+    return builder.trees()
+
+
+def aimed(record, leaf, made):
+    row = np.array(record)
+    measuring._aim(row, leaf, made, measuring._parents(made, DOMAIN), DOMAIN, 99)
+    return row.tolist()
+
+
+def nodes_above(made):
+    """One by one."""
+    above = [-1] * made.n_nodes
+    for node in np.flatnonzero(made.attribute >= 0).tolist():
+        for child in made.children(node, DOMAIN):
+            above[child] = node
+    return above
 
 
 def forest_domain():
