@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from frith import Categorical, Domain, Forest, Numeric
 from frith.domain.encoding import Batch
 from frith.errors import QuestionError
+from frith.forest.trees import Trees
 from frith.growing.builder import TreeBuilder, single_leaf
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
@@ -429,3 +430,16 @@ def deep_level(domain):
     leaves = np.array(grower.split(node, 4))
     asks = np.eye(5, dtype=bool)[[0] * len(leaves)]
     return SplitCounts(grower.trees(), grower.layout, leaves, asks)
+
+
+def test_a_record_is_aimed_between_two_cuts_of_one_number():
+    """From 9 to 0 it would be on the wrong side of the lower cut."""
+    domain = Domain((Numeric("size", 0, 10, cells=10),), Categorical("label", ("no", "yes")))
+    tree = Trees([0], [0, 0, -1, -1, -1], [8, 5, -1, -1, -1], [1, 3, -1, -1, -1])
+    parents = measuring._parents(tree, domain)
+    ends = {3: range(5), 4: range(5, 8), 2: range(8, 10)}
+    for leaf, codes in ends.items():
+        for before in range(10):
+            row = np.array([before])
+            measuring._aim(row, leaf, tree, parents, domain, 9)
+            assert row[0] in codes

@@ -83,10 +83,11 @@ def _aim(
     domain: Domain,
     most_steps: int,
 ) -> None:
-    """Change a record's codes so that it walks towards a leaf, as far as the path allows it.
+    """Change a record's codes so that it walks to a leaf, if any record does.
 
     A path may be as long as a question from outside makes it, so only its last steps are looked at.
     """
+    possible: dict[int, NDArray[np.bool_]] = {}
     for _ in range(most_steps):
         if (node := int(parents[leaf])) < 0:
             return
@@ -99,6 +100,7 @@ def _aim(
             wanted = codes == branch
         else:
             wanted = trees.members(node)[: len(codes)] != bool(branch)
-        if wanted.any() and not wanted[row[a]]:
-            row[a] = np.flatnonzero(wanted)[0]
+        possible[a] = wanted & possible.get(a, np.True_)
+        if possible[a].any() and not possible[a][row[a]]:
+            row[a] = np.flatnonzero(possible[a])[0]
         leaf = node
