@@ -151,3 +151,10 @@ def test_entropy_is_capped_at_the_number_of_records_within_bounds(records, cap):
 def test_an_unknown_criterion_is_named():
     with pytest.raises(ValueError, match="'gain'"):
         criterion("gain", 10)
+
+
+def test_labels_that_are_large_together_do_not_overflow():
+    """Each count is below the limit, and their squares add up to more than 64 bits hold."""
+    counts = np.full((1, 2), 2**31 - 1)
+    n = 2 * (2**31 - 1)
+    assert GiniMass().mass(counts).tolist() == [-(SCALE * n // 2)]

@@ -461,3 +461,9 @@ def test_labels_past_the_second_are_refused_or_stay_within_the_bound():
     except (FrithError, ValueError):
         return
     assert np.abs(out).sum() <= kernel.l1
+
+
+def test_what_is_far_off_on_one_side_is_as_far_off_on_the_other():
+    """So that the largest gradient at a reach is that of either side."""
+    assert np.array_equal(SIGMOID + SIGMOID[::-1], np.full(len(SIGMOID), UNIT))
+    assert np.all(np.diff(SIGMOID) >= 0)

@@ -8,6 +8,7 @@ from frith import Categorical, Domain
 from frith.engines import MemoryEngine, open_table
 from frith.forest.leaf_tables import leaves_of
 from frith.growing.oblivious import ObliviousTree, ask_once
+from frith.kernels import label_gradients
 from frith.kernels.gradients import POINT, UNIT, ScoreColumn
 from frith.kernels.label_gradients import (
     WEIGHTS,
@@ -141,3 +142,14 @@ def test_a_record_that_is_wholly_wrong_reaches_the_bound():
     one = small_table(1).assign(good="d")
     sums = open_table(one, domain).aggregate(gradients)
     assert np.abs(sums).sum() == len(domain.attributes) * UNIT
+
+
+def test_probabilities_are_weights_over_their_sum_rounded_down():
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        scores = rng.integers(-4 * POINT, 4 * POINT, rng.integers(2, 6)).astype(np.int32)
+        out = np.zeros(len(scores), dtype=np.int64)
+        label_gradients._probabilities(scores, WEIGHTS, out)
+        steps = (int(scores.max()) - scores.astype(int)) >> 8
+        weights = [int(WEIGHTS[min(s, len(WEIGHTS) - 1)]) for s in steps]
+        assert out.tolist() == [w * UNIT // sum(weights) for w in weights]
