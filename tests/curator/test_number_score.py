@@ -189,3 +189,19 @@ def test_a_regressor_is_scored_by_the_one_door():
     assert score.guarantee.epsilon == 2
     with pytest.raises(ValueError, match="are for labels with values"):
         private_score(model, table, epsilon=1, metrics="auc")
+
+
+def test_a_radius_that_is_none_is_refused_before_anything_is_spent(forest):
+    curator = Curator(open_table(table_of(20), DOMAIN, threads=1), Budget.of(1))
+    with pytest.raises(FormatError, match="radius"):
+        score_numbers(curator, forest, -1.0)
+    assert curator.remaining_share == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_narrowest_width_warns_of_no_record(forest):
+    kernel = ErrorSums(forest, 5e-324)
+    codes = np.zeros((3, len(DOMAIN.attributes)), dtype=DOMAIN.code_type)
+    out = np.zeros(kernel.shape, dtype=np.int64)
+    add_batch(kernel, Batch(codes, np.array([0, 5, 900], dtype=DOMAIN.label_type)), out)
+    assert out[1] == 3 * UNIT

@@ -86,3 +86,11 @@ def test_trees_that_were_checked_for_other_codes_too_are_walked():
     assert np.array_equal(leaves_of(tree, codes), codes[:, 0] >= 1)
     tree.check(large)
     assert leaf_tables(tree) is None, "it does not matter which came last"
+
+
+def test_tables_of_all_trees_have_room_together_and_others_are_walked(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_ALL", 10)
+    domain = Domain([Categorical("x", ("a", "b"))], Categorical("y", ("a", "b")))
+    stumps = grow_random_trees(domain, 8, 1, np.random.default_rng(0))
+    stumps.check(domain)
+    assert leaf_tables(stumps).starts.tolist() == [0, 2, 4, 6, 8, -1, -1, -1]

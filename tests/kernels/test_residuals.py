@@ -14,6 +14,7 @@ from frith import Categorical, Domain, Numeric
 from frith.domain.encoding import Batch
 from frith.engines import MemoryEngine
 from frith.errors import FormatError
+from frith.forest.trees import Trees
 from frith.growing.builder import single_leaf
 from frith.growing.oblivious import ObliviousTree
 from frith.kernels import (
@@ -25,6 +26,7 @@ from frith.kernels import (
     add_batch,
     residuals,
 )
+from frith.kernels.base import MAX_RECORDS
 from frith.kernels.gradients import UNIT, ScoreColumn
 from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
 from frith.kernels.residuals import HALF, tilt_of
@@ -341,3 +343,49 @@ def test_an_interval_is_scored_by_the_targets_inside():
         assert score <= inside * choice.range_
     best = choice.chosen(int(np.argmax(choice.scores(sums))))
     assert best[1] == HALF >> 4
+
+
+def flat_column(value=0):
+    return ScoreColumn(single_leaf(), np.array([value], dtype=np.int32))
+
+
+def test_a_leaf_adds_up_residuals_and_what_they_leave_of_a_unit():
+    domain, records = tiny()
+    kernel = ResidualCells(single_leaf(), flat_column(1_000), domain, 4 * HALF, 5)
+    found = sum(moved(kernel, record) for record in records)
+    own = [residual(int(record.labels[0]), 5, 1_000, 4 * HALF) for record in records]
+    assert found.tolist() == [[sum(5 + c for c in own), sum(UNIT - abs(c) for c in own)]]
+    assert found[0, 1] > 0
+
+
+def test_the_smallest_residuals_have_the_sign_of_their_distance():
+    """Where the width is one, the smallest distance is all of it."""
+    target = (2 * 3 + 1) * HALF // 5 - HALF
+    for distance in (-2, -1, 0, 1, 2):
+        found = residuals.clipped_residual(3, 5, target - distance, 1)
+        assert found == UNIT * np.sign(distance)
+
+
+def test_a_target_is_in_one_part():
+    domain, records = tiny()
+    kernel = TargetCounts(domain)
+    for record in records:
+        assert sorted(moved(kernel, record))[-2:] == [0, 1]
+    assert kernel.l1 == kernel.l2_squared == 1
+
+
+def test_columns_and_trees_of_other_domains_are_refused():
+    domain, _ = tiny()
+    layout = Layout(domain, equal_width_cuts(domain, 3))
+    several = ScoreColumn(single_leaf(), np.zeros((1, 2)))
+    strange = Trees([0], [7, -1, -1], [0, -1, -1], [1, -1, -1])
+    with pytest.raises(FormatError, match="number of scores"):
+        ResidualSums(layout, several, 9)
+    with pytest.raises(FormatError, match="number of scores"):
+        ResidualCells(single_leaf(), several, domain, 9)
+    with pytest.raises(FormatError):
+        ResidualCells(strange, flat_column(), domain, 9)
+
+
+def test_scores_of_intervals_stay_within_64_bits():
+    assert MAX_RECORDS * IntervalChoice.range_ < 2**63

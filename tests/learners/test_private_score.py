@@ -22,6 +22,7 @@ from frith import (
 from frith.audit.replay import arbitrary_releases, replay
 from frith.curator.curator import RECORDS_ARE_PUBLIC
 from frith.curator.scoring import OPEN_PREDICTOR, ScoreRequest, even_edges, score_bins
+from frith.engines import predicted
 from frith.engines.predicted import ROW_WISE, Predicted, predict_all
 from tests.tables import person_domain, small_domain, small_table
 
@@ -82,13 +83,47 @@ def test_a_function_is_scored_on_frames_and_arrow_tables(make):
         assert rates[group] == pytest.approx((chosen["size"] > 5).mean())
 
 
-def test_no_record_makes_a_predictor_end_the_process():
+class Panic(BaseException):
+    """As libraries in other languages raise it."""
+
+
+@pytest.mark.parametrize("kind", [SystemExit, Panic])
+def test_no_record_makes_a_predictor_end_the_process(kind):
     def ends(rows):
         if "b" in rows:
-            raise SystemExit("there is a record with b")
+            raise kind("there is a record with b")
         return np.full(len(rows), 0.25)
 
     assert predict_all(ends, ["a", "b", "a"]).tolist() == [0.25, 0.5, 0.25]
+
+
+def test_whoever_waits_can_stop():
+    def stopped(rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict_all(stopped, ["a"])
+
+
+def test_a_missing_column_is_refused_and_nothing_is_charged(tmp_path):
+    """Else the predictor would fail on every record, which is a number too."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=1)
+    given = {"epsilon": 1, "domain": DOMAIN, "ledger": tmp_path / "budget.db"}
+    with pytest.raises(frith.errors.DataError, match="color"):
+        private_score(by_size, small_table().drop(columns="color"), **given)
+    assert ledger.remaining == 1
+
+
+def test_opening_converts_no_record(monkeypatch):
+    seen = []
+    check = predicted.check_table
+    monkeypatch.setattr(
+        predicted, "check_table", lambda t, *more: seen.append(t) or check(t, *more)
+    )
+    edges = even_edges(4)
+    table = Predicted(small_table(), DOMAIN, None, (), by_size, edges)
+    monkeypatch.setattr(table, "_columns", None)
+    assert len(seen) == 1
 
 
 def test_no_record_makes_a_predictor_raise():

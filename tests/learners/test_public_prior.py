@@ -1,6 +1,7 @@
 """What is known beforehand: public tables, public forests and public weights of questions."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from tests.tables import small_domain, small_table
 
 PUBLIC = small_table(300, seed=1)
 TABLE = small_table(200)
+PUBLIC_X_AND_ONE = (PUBLIC.drop(columns="good"), ["yes"] * len(PUBLIC))
 
 
 def a_model(public=None, epsilon=1, **more):
@@ -39,8 +41,9 @@ def test_a_table_an_open_table_and_a_forest_are_priors(forest):
 
 def test_the_guarantee_names_the_price_of_a_released_prior():
     released = a_model(epsilon="0.5").fit(PUBLIC).forest_
-    claim = a_model(released).fit(TABLE).forest_.guarantee
-    assert any("epsilon=1/2" in a for a in claim.assumptions)
+    price = replace(released.guarantee, delta=Fraction(1, 10**6))
+    claim = a_model(replace(released, guarantee=price)).fit(TABLE).forest_.guarantee
+    assert any("made with epsilon 0.5, delta 1e-06" in a for a in claim.assumptions)
     assert claim.epsilon == 1  # what was published before is an assumption, not a charge
 
 
@@ -133,3 +136,13 @@ def test_shares_of_size_rules_and_trust_add_up(forest):
         domain, epsilon="0.2", size_share=0.5, rules_share=0.4, public=forest
     ).fit(TABLE)
     assert sum(q.share for q in model.forest_.guarantee.asked) == 1
+
+
+def test_a_prior_of_a_table_with_one_label_says_nothing():
+    domain = replace(
+        small_domain(records=200), label=replace(small_domain().label, values=("yes",))
+    )
+    model = ForestClassifier(domain, epsilon=1, public=PUBLIC_X_AND_ONE).fit(
+        TABLE.assign(good="yes")
+    )
+    assert set(model.predict(TABLE)) == {"yes"}

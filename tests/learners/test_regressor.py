@@ -536,3 +536,23 @@ def test_a_report_on_ones_own_records_tells_how_far_off_it_is(forest):
     assert "10 records without a target were left out" in make_report(forest, table)
     for none in (table.assign(price=np.nan), table.assign(price=3.0)):
         assert "no targets that differ" in make_report(forest, none)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"center": 1e9}, {"loss": "quantile", "quantile": 0.0001}, {"loss": "nonsense"}],
+    ids=str,
+)
+def test_what_is_no_parameter_is_refused_before_records_are_counted(given):
+    curator = Curator(open_table(table_of(50), domain_of()), Budget.of(1))
+    with pytest.raises(ValueError, match="center|quantile|loss"):
+        ForestRegressor(domain_of(), **given).learn(curator)
+    assert curator.remaining_share == 1
+
+
+def test_an_interval_of_an_earlier_fit_is_forgotten():
+    model = ForestRegressor(domain_of(), epsilon=1, interval=0.9).fit(table_of(200))
+    assert model.interval_ == Fraction(9, 10)
+    model.set_params(interval=None).fit(table_of(200))
+    assert not hasattr(model, "interval_")
+    assert not hasattr(model, "interval_radius_")

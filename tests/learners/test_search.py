@@ -210,3 +210,10 @@ def test_no_generator_that_others_can_repeat_tells_of_runs(given, monkeypatch):
         left.add((now, inside and inside.randint(2**30)))
     assert shapes[0] != shapes[1]
     assert len(left) == 1
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "ledger", "domain"])
+def test_a_grid_over_what_the_search_sets_itself_is_refused(name):
+    search = PrivateSearchCV(ForestClassifier(DOMAIN), {name: [1, 2]}, epsilon=1)
+    with pytest.raises(ValueError, match=f"sets {name} itself"):
+        search.fit(*data())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from frith.privacy import stopping
 from frith.privacy.stopping import RandomStopping, best_of
 from tests.statistics import FALSE_FAILURE
 
@@ -69,3 +70,15 @@ def test_the_best_run_wins_and_the_first_of_equals():
 
     found = best_of(Four(Fraction(1), Fraction(1, 2)), lambda: (next(scores), next(made)))
     assert found == "b"
+
+
+def test_a_draw_of_a_large_mean_takes_about_as_many_coins(monkeypatch):
+    """Not their square: one that is not accepted is given up early."""
+    coins, happens = [], stopping._happens
+    monkeypatch.setattr(
+        stopping, "_happens", lambda chance: coins.append(chance) or happens(chance)
+    )
+    law = RandomStopping.of_mean(Fraction(0), 1_000)
+    for _ in range(10):
+        law.draw()
+    assert len(coins) < 100 * 10 * 2 / law.gamma

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -50,10 +50,11 @@ def score_numbers(curator: Curator, forest: Forest, radius: float | None = None)
         raise ValueError("nothing is left of the budget; open a curator with one for the score")
     distances, target = DistanceCounts(forest), forest.domain.target
     far = DistanceQuantile(distances, _LEVEL)
-    place = curator.choose(far, share * _FOR_WIDTH, "distance of predictions")
     whole = target.high - target.low
+    question = ErrorSums(forest, whole, None if radius is None else float(radius))
+    place = curator.choose(far, share * _FOR_WIDTH, "distance of predictions")
     width = min(whole, _TIMES * float(distances.ends[place]))
-    question = ErrorSums(forest, width, None if radius is None else float(radius))
+    question = replace(question, width=width)
     release = curator.noisy_counts(question, curator.remaining_share, "errors of predictions")
     guarantee = curator.guarantee
     if not forest.guarantee.holds:

@@ -1,7 +1,7 @@
 """What one record adds to each kind of sum, on a GPU.
 
 Arithmetic is in 32 bits, unsigned where it is an index. A step adds to cells from `base` on, in shared
-memory or in the GPU's own: no record adds more than 2^14 to a cell, so that 2^16 records fit.
+memory or in the GPU's own: no record adds as much as 2^15 to a cell, so that 2^16 records fit.
 """
 
 from __future__ import annotations

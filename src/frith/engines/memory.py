@@ -52,7 +52,7 @@ class MemoryEngine(LocalEngine):
         self._pending: ColumnKernel | None = None
         self._is_lent = False  # whether batches that show the kept column may be in use elsewhere
         self._lock = threading.Lock()
-        _check_columns(table, labels, domain)
+        check_table(table, labels, domain)
 
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         with self._lock:
@@ -203,7 +203,7 @@ def rows_of(table: Any, start: int, stop: int) -> Any:
     return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
 
 
-def _check_columns(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> None:
+def check_table(table: Any, labels: pa.ChunkedArray | None, domain: Domain) -> None:
     """Check names and types, which are public, without reading a row."""
     of = None if labels is None else labels.slice(0, 0)
     columns, _ = with_labels(rows_of(table, 0, 0), of, domain)

@@ -12,13 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from frith.domain import Categorical, Domain
-from frith.domain.columns import as_table, check_columns, chunked
+from frith.domain.columns import as_table, chunked
 from frith.engines.base import LocalEngine, Task
-from frith.engines.memory import MemoryEngine, flat, rows_of, with_labels
+from frith.engines.memory import MemoryEngine, check_table, flat, rows_of, with_labels
 
 Predictor = Callable[[Any], Any]
 """Rows of a table in, one number for each row out; each from its own row alone."""
-ROW_WISE = "the predictor predicts each record from that record alone"
+ROW_WISE = "the predictor predicts each record from that record alone, to the last bit"
 _ROWS = 4_096
 _UNKNOWN = 0.5
 
@@ -46,7 +46,7 @@ class Predicted(LocalEngine):
         self._table, self._predictor, self._edges = table, predictor, edges
         super().__init__(_binned(domain, by, len(edges) + 1), threads)
         self.assumptions = (ROW_WISE,)
-        check_columns(self._columns, self._kept)
+        check_table(table, labels, domain)
 
     @property
     def _kept(self) -> tuple[str, ...]:
@@ -74,7 +74,9 @@ def predict_all(predictor: Predictor, rows: Any) -> NDArray[np.float64]:
     size = len(rows)
     try:
         return _numbers(predictor(rows), size)
-    except (Exception, SystemExit):  # noqa: BLE001 - of any class: it would tell of a record
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - of any class: it would tell of a record
         if size == 1:
             return np.full(1, _UNKNOWN)
         return np.concatenate(

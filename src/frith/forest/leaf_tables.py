@@ -19,6 +19,7 @@ from frith.domain import Domain
 from frith.forest.trees import Trees, find_leaf
 
 _MAX_PLACES = 2**14
+_MAX_ALL = 2**22  # of all trees together; further trees are walked
 _MAX_NODES = 2**11  # of a tree: a larger one takes longer to read than its table saves
 _one_at_a_time = threading.Lock()
 STRIP = 512
@@ -76,19 +77,23 @@ def leaves_of(tree: Trees, codes: NDArray[Any]) -> NDArray[np.int32]:
 def _make(trees: Trees, domain: Domain) -> LeafTables:
     firsts, asked, begins, starts = [0], [], [], []
     steps, leaves = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    n_steps = n_leaves = 0
     for root in trees.roots.tolist():
         pieces = _pieces(trees, root, domain)
         sizes = [int(p.max()) + 1 for p in (pieces or {}).values()]
-        has_table = pieces is not None and math.prod(sizes) <= _MAX_PLACES
-        starts.append(sum(map(len, leaves)) if has_table else -1)
+        n_places = math.prod(sizes)
+        has_table = pieces is not None and n_places <= min(_MAX_PLACES, _MAX_ALL - n_leaves)
+        starts.append(n_leaves if has_table else -1)
         if pieces is not None and has_table:
             stride = 1
             for (attribute, piece), size in zip(pieces.items(), sizes, strict=True):
                 asked.append(attribute)
-                begins.append(sum(map(len, steps)))
+                begins.append(n_steps)
                 steps.append((piece * stride).astype(np.int32))
+                n_steps += len(piece)
                 stride *= size
             leaves.append(_leaves(trees, root, pieces, sizes))
+            n_leaves += n_places
         firsts.append(len(asked))
     return LeafTables(
         np.array(firsts, np.int64), np.array(asked, np.int64), np.array(begins, np.int64),

@@ -25,7 +25,7 @@ from frith.kernels import StrengthChoice, StrengthCounts
 from frith.kernels.gradients import POINT, ScoreColumn
 
 TRUSTS = np.array([0, 3, 6, 10, 20, 1000])
-"""The weights to choose from, in tenths; the last leaves it to the prior, but for ties."""
+"""The weights to choose from, in tenths; the last almost leaves it to the prior."""
 _SIGNAL = 50.0  # records that the choice should be able to tell apart
 _MOST = Fraction(40, 100)
 _LEAST = Fraction(1, 100)

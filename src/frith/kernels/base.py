@@ -13,7 +13,7 @@ MAX_CELLS = 2**24
 """The public cap on the cells of one question, checked before anything is charged."""
 MAX_RECORDS = 2**48
 """Every guarantee assumes fewer records than this. No sum of integers then leaves 64 bits: no
-kernel adds more than 2^14 of a record to one cell."""
+kernel adds as much as 2^15 of a record to one cell."""
 
 
 class ColumnKernel(Protocol):

@@ -70,7 +70,9 @@ class ErrorSums:
         distance = np.abs(
             target.low + whole * place - self.forest.numbers_of_codes(batch.codes, threads=1)
         )
-        e, d = _units(distance / self.width, 0), _units(2 * place - 1, -UNIT)
+        with np.errstate(over="ignore"):  # a warning would tell of a record
+            far = distance / self.width
+        e, d = _units(far, 0), _units(2 * place - 1, -UNIT)
         sums = [UNIT - e, e, e * e // UNIT, d, d * d // UNIT]
         if self.radius is not None:
             sums.append(np.where(distance <= self.radius, UNIT, 0))

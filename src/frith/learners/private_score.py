@@ -197,7 +197,9 @@ def _rehearse(predictor: Predictor, domain: Domain, X: Any) -> None:
         try:
             predictor(rows_of(made_up, i, i + 1))
             return
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - of any class
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - of any class
             failures.append(error)
     raise ValueError(
         "the predictor fails on every record that was made up from the domain, so nothing was charged"

@@ -9,17 +9,21 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from frith.curator import Curator
 from frith.domain import Domain
 from frith.engines import Engine, open_table
 from frith.errors import DomainError
 from frith.forest import Forest
 from frith.growing.boosting import MAX_STEPS, SignBoosting
+from frith.growing.builder import single_leaf
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.parts import Part
 from frith.growing.trusting import parts_of
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.privacy.budget import Budget
+from frith.privacy.promise import amounts
 
 _ROOM_FOR_CELLS = 13.0  # the fewest steps after which cells are counted
 
@@ -52,7 +56,7 @@ class Prior:
     def _of_forest(cls, forest: Forest, domain: Domain) -> Prior:
         _check_codes(forest.domain, domain)
         claim = forest.guarantee
-        made = f", made with epsilon={claim.epsilon}" if claim.holds else ""
+        made = f", made with {amounts(claim.epsilon, claim.delta)}" if claim.holds else ""
         return cls(parts_of(forest), _ASSUMPTION.format(f"the forest that is the prior{made}"))
 
 
@@ -104,6 +108,8 @@ def _learn_exactly(engine: Engine) -> list[Part]:
     curator = Curator(engine, Budget.of(math.inf))
     domain = curator.domain
     layout, n = Layout(domain, mixed_cuts(domain)), curator.records(Fraction(1, 100))
+    if domain.n_labels == 1:
+        return [Part(single_leaf(), np.zeros((1, 1)), np.zeros(1))]
     if domain.n_labels == 2:
         room = max(_ROOM_FOR_CELLS, math.sqrt(8 * n) / 5)
         return SignBoosting(curator, layout, n).learn(room)

@@ -185,16 +185,14 @@ class ForestRegressor(PrivateForestRegressor):
         self.device = device
 
     def learn(self, curator: CuratorLike) -> Forest:
+        level, center = self._level(), self._center(curator)
         n = curator.records(share("size_share", self.size_share))
         if self._part is not None and curator.domain.records is not None:
             n = max(1, round(n * (1 - share("held_out", self.held_out))))
-        signal, level = signal_of(n, curator.budget, curator.records_per_unit), self._level()
+        signal = signal_of(n, curator.budget, curator.records_per_unit)
         if level is not None:  # what one record can move is larger
             signal *= UNIT / (UNIT + abs(tilt_of(level)))
-        layout, center = (
-            Layout(curator.domain, _cuts(curator.domain, signal)),
-            self._center(curator),
-        )
+        layout = Layout(curator.domain, _cuts(curator.domain, signal))
         boosting = ResidualBoosting(curator, layout, n, signal, level, center)
         return forest_of_parts(curator, boosting.learn(Plan.of(signal)))
 
@@ -274,8 +272,8 @@ class ForestRegressor(PrivateForestRegressor):
         self._part = None
 
     def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
-        if hasattr(self, "interval_radius_"):  # of an earlier fit
-            del self.interval_radius_
+        for name in ("interval_", "interval_radius_"):  # of an earlier fit
+            vars(self).pop(name, None)
         if self._part is not None:
             coverage, claim = share("interval", self.interval), forest.guarantee
             self.interval_radius_, asked = interval_radius(

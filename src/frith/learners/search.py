@@ -36,6 +36,7 @@ from frith.privacy.stopping import RandomStopping, best_of
 PUBLIC_CANDIDATES = "the list of candidates was made without these records"
 SECRET_TIME = "nobody sees how long the search took"
 WHOLE = Fraction(1)
+_ITS_OWN = {"epsilon", "delta", "ledger", "domain"}
 
 
 class PrivateSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -188,6 +189,11 @@ class PrivateSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             known = estimator.get_params(deep=False)
             grids = self.param_grid if isinstance(self.param_grid, Sequence) else [self.param_grid]
             for grid in grids or [{}]:
+                if owned := _ITS_OWN & set(grid or {}):
+                    raise ValueError(
+                        f"a search sets {min(owned)} itself, so a grid cannot have values of it; "
+                        "epsilon and ledger are the search's own parameters, the domain the estimator's"
+                    )
                 own = {name: values for name, values in (grid or {}).items() if name in known}
                 if len(given) == 1 and len(own) < len(grid or {}):
                     missing = next(name for name in grid if name not in known)

@@ -75,8 +75,8 @@ class PredictionSets(PrivateForestClassifier):
 
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         if act == "fit":
-            if hasattr(self, "set_cell_"):  # of an earlier fit
-                del self.set_cell_
+            for name in ("coverage_", "set_cell_"):  # of an earlier fit
+                vars(self).pop(name, None)
             if self.coverage is not None:
                 share("coverage", self.coverage)
                 kept = share("held_out", self.held_out)

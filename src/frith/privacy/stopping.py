@@ -73,13 +73,14 @@ class RandomStopping:
         return math.exp(k * math.log1p(-gamma) + math.fsum(weights)) / total
 
     def draw(self) -> int:
-        """A number of runs. A geometric one is accepted with the probability that is left to the law."""
-        while True:
-            k = 1
-            while not _happens(self.gamma):
-                k += 1
-            if all(_happens((j + self.eta) / (j + 1)) for j in range(1, k)):
-                return k
+        """A number of runs: a geometric one, accepted with the probability that is left to the law.
+
+        What it is accepted by is drawn step by step, so that one that fails has cost little.
+        """
+        k = 1
+        while not _happens(self.gamma):
+            k = k + 1 if _happens((k + self.eta) / (k + 1)) else 1
+        return k
 
 
 def best_of(stopping: RandomStopping, run: Callable[[], tuple[int, Result]]) -> Result:
