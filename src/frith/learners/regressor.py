@@ -273,7 +273,7 @@ class ForestRegressor(PrivateForestRegressor):
 
     def _keep(self, forest: Forest, curator: CuratorLike, disjoint: bool = False) -> None:
         for name in ("interval_", "interval_radius_"):  # of an earlier fit
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if self._part is not None:
             coverage, claim = share("interval", self.interval), forest.guarantee
             self.interval_radius_, asked = interval_radius(

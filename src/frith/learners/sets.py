@@ -76,7 +76,7 @@ class PredictionSets(PrivateForestClassifier):
     def _open_curator(self, engine: Engine, budget: Budget, act: str) -> CuratorLike:
         if act == "fit":
             for name in ("coverage_", "set_cell_"):  # of an earlier fit
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             if self.coverage is not None:
                 share("coverage", self.coverage)
                 kept = share("held_out", self.held_out)
