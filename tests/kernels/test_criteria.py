@@ -155,6 +155,5 @@ def test_an_unknown_criterion_is_named():
 
 def test_labels_that_are_large_together_do_not_overflow():
     """Each count is below the limit, and their squares add up to more than 64 bits hold."""
-    counts = np.full((1, 2), 2**31 - 1)
-    n = 2 * (2**31 - 1)
-    assert GiniMass().mass(counts).tolist() == [-(SCALE * n // 2)]
+    counts = np.full((1, 3), 2**31 - 1)
+    assert GiniMass().mass(counts).tolist() == [-SCALE * 2 * (2**31 - 1)]
