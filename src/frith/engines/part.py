@@ -30,7 +30,8 @@ class Part(LocalEngine):
     ):
         if not isinstance(table, LocalEngine):
             raise DataError(
-                "records can be held out only of a table that this process reads, not of a Spark table"
+                "records are held out only of a table in this process: not of a Spark table, nor on a GPU, "
+                "so leave out device='cuda'"
             )
         person = table.domain.person
         if person is not None and person.records > 1:

@@ -79,7 +79,7 @@ class ForestClassifier(PredictionSets):
         The number of threads; None takes all cores.
     device : str or None, default=None
         "cuda" keeps the records' codes on an NVIDIA GPU and adds them up there, with the same sums; None
-        uses the CPU.
+        uses the CPU, as it must where records are held out (`coverage`).
 
     Attributes
     ----------
