@@ -83,16 +83,31 @@ def register(
         types=json.dumps(dict(types)),
     )
     view = View(table, domain, policy)
-    _check_policy(session, view)
+    check_policy(session, view)
     session.add(table)
     session.flush()
-    open_accounts(context, session, view)
+    open_account(context, session, view)
     bind(context, session, policy_terms(table))
     fingerprint = {"domain": hashlib.sha256(table.domain.encode()).hexdigest()}
     tell(session, after={"policy": policy.to_json(), "source": table.source} | fingerprint)
     if curator is not None:
         add_curator(context, session, name, curator)
     return table
+
+
+def open_account(context: Context, session: Session, view: View) -> str:
+    """Open a new table's account, or take over one of an earlier try that has the same budget.
+
+    Raising its budget needs two people, and a table that is not registered has no policy to raise.
+    """
+    account, _ = open_accounts(context, session, view)
+    left = context.book(session).state(account).budget
+    if left != view.policy.budget:
+        raise conflict(
+            f"the account {account!r} of an earlier try has {left}; register with that budget, or "
+            "under another name"
+        )
+    return account
 
 
 def starting_now(context: Context, policy: Policy) -> Policy:
@@ -115,7 +130,7 @@ def register_request(context: Context, request: TableRequest, curator: str, act:
     source = Source.of(request)
     types = check_in_time(context, source, domain, request.signed)
     overlaps = Overlaps(context, source, request.signed)
-    with act("register", request.name) as session:
+    with overlaps.claimed(request.name), act("register", request.name) as session:
         overlaps.check(session, curator)
         register(
             context, session, request.name, source, domain, policy,
@@ -184,7 +199,7 @@ def update_policy(
         )
     policy = replace(policy, renewal_start=old.renewal_start)
     view = View(table, domain_of(table), policy)
-    _check_policy(session, view)
+    check_policy(session, view)
     table.policy = json.dumps(policy.to_json())
     tell(session, before=old.to_json(), after=policy.to_json())
     bind(context, session, policy_terms(table))
@@ -192,7 +207,8 @@ def update_policy(
     set_budgets(context, session, view, caps, list_disjoint(session, name))
 
 
-def _check_policy(session: Session, view: View) -> None:
+def check_policy(session: Session, view: View) -> None:
+    """Refuse a policy that the table or this database cannot have."""
     view.check_learners()
     if view.policy.approval_epsilon is not None:
         check_finished(session, "approval_epsilon")
@@ -254,7 +270,8 @@ def add_batch_request(
     source = Source.of(request)
     types = check_in_time(context, source, domain_of(found), found.signed)
     overlaps = Overlaps(context, source, found.signed)
-    with act("add batch", f"{table}/{request.name}") as session:
+    target = f"{table}/{request.name}"
+    with overlaps.claimed(target), act("add batch", target) as session:
         overlaps.check(session, curator, but=None if request.disjoint else table)
         add_batch(
             context, session, table, request.name, source,
