@@ -47,7 +47,7 @@ def register_paid(
     the same records meanwhile.
     """
     plan, policy, source = _plan(request), read_policy(request.policy), Source.of(request)
-    types = tables.check_in_time(context, source, plan.source, request.signed)
+    types = tables.check_in_time(context, source, plan.source, request.signed, curator)
     overlaps = Overlaps(context, source, request.signed)
     context.watch.compare()
     with overlaps.claimed(request.name), _opened(context, source, plan, types) as engine:

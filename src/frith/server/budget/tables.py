@@ -128,7 +128,7 @@ def register_request(context: Context, request: TableRequest, curator: str, act:
             "declare the bounds and values that are public, or buy a domain here",
         )
     source = Source.of(request)
-    types = check_in_time(context, source, domain, request.signed)
+    types = check_in_time(context, source, domain, request.signed, curator)
     overlaps = Overlaps(context, source, request.signed)
     with overlaps.claimed(request.name), act("register", request.name) as session:
         overlaps.check(session, curator)
@@ -139,11 +139,11 @@ def register_request(context: Context, request: TableRequest, curator: str, act:
 
 
 def check_in_time(
-    context: Context, source: Source, domain: Domain, signed: bool
+    context: Context, source: Source, domain: Domain, signed: bool, by: str | None
 ) -> Mapping[str, str]:
-    """`check_source` with a deadline: one wait to connect, and one to look."""
+    """`check_source` with a deadline: one wait to connect, and one to look; `by` is who wants it."""
     seconds = 2 * context.settings.source_connect_seconds
-    return in_time(lambda: check_source(context, source, domain, signed), seconds)
+    return in_time(lambda: check_source(context, source, domain, signed), seconds, by)
 
 
 def check_source(
@@ -214,7 +214,7 @@ def check_policy(session: Session, view: View) -> None:
         check_finished(session, "approval_epsilon")
 
 
-def raise_version(context: Context, name: str, act: Act) -> int:
+def raise_version(context: Context, name: str, act: Act, by: str | None = None) -> int:
     """State that the records have changed: a repeated request is now a new one. Budgets stay.
 
     Records the types of the columns again.
@@ -222,7 +222,7 @@ def raise_version(context: Context, name: str, act: Act) -> int:
     with context.database.read() as session:
         found = get_table(session, name)
     source = read_source(context.settings, found.source)
-    types = check_in_time(context, source, domain_of(found), found.signed)
+    types = check_in_time(context, source, domain_of(found), found.signed, by)
     with act("raise version", name) as session:
         table = get_table(session, name)
         tell(session, before={"version": table.version}, after={"version": table.version + 1})
@@ -268,7 +268,7 @@ def add_batch_request(
     with context.database.read() as session:
         found = get_table(session, table)
     source = Source.of(request)
-    types = check_in_time(context, source, domain_of(found), found.signed)
+    types = check_in_time(context, source, domain_of(found), found.signed, curator)
     overlaps = Overlaps(context, source, found.signed)
     target = f"{table}/{request.name}"
     with overlaps.claimed(target), act("add batch", target) as session:
