@@ -10,12 +10,16 @@ from benchmarks.server_process import ServerProcess
 from frith.cli import app
 from frith.ledger.anchors import Signer, new_key
 from frith.ledger.backup import back_up
+from frith.ledger.database import StoreError
 from frith.ledger.witness import FileWitness, WitnessError
 from frith.server.context import open_context
+from frith.server.jobs import lifecycle
 from frith.server.jobs.verification import look
+from frith.server.run import worker
 from frith.server.run.watcher import keep_time
 from frith.server.run.worker import Worker, open_curator
 from frith.server.settings import Settings
+from frith.server.watch import Watch
 from tests.server.conftest import refused, said
 
 
@@ -144,6 +148,38 @@ def test_a_copy_with_the_charge_and_without_the_answer_draws_no_second_answer(an
     assert (found["state"], len(charged(anchored))) == ("failed", 2)
     assert "its charge is kept" in found["problem"]
     assert anchored.analyst.get(f"/v1/forests/{job}").status_code != 200
+
+
+def test_an_anchored_answer_is_stored_as_soon_as_the_database_is_back(anchored, monkeypatch):
+    """Before, the next attempt found that the job had ended, and failed it with its charge."""
+    finish, tries = lifecycle.finish, []
+
+    def fail_twice(*given):
+        tries.append(given)
+        if len(tries) <= 2:
+            raise StoreError("the database cannot be reached")
+        finish(*given)
+
+    monkeypatch.setattr(worker, "_STORE_PAUSE", 0)
+    monkeypatch.setattr(lifecycle, "finish", fail_twice)
+    job = said(anchored.analyst.ask(anchored.table), 202)["id"]
+    anchored.work()
+    assert anchored.analyst.job(job)["state"] == "done"
+    assert (len(tries), len(charged(anchored))) == (3, 2)
+
+
+def test_nothing_slow_lies_between_the_anchor_of_an_answer_and_its_storing(anchored, monkeypatch):
+    """A worker that is killed there has charged for an answer that nobody gets."""
+    done, anchor, pack, finish = [], Watch.anchor, worker.pack, lifecycle.finish
+
+    def noted(what, function):
+        return lambda *given, **named: done.append(what(named)) or function(*given, **named)
+
+    monkeypatch.setattr(worker, "pack", noted(lambda _: "pack", pack))
+    monkeypatch.setattr(Watch, "anchor", noted(lambda named: f"anchor{len(named)}", anchor))
+    monkeypatch.setattr(lifecycle, "finish", noted(lambda _: "finish", finish))
+    anchored.train()
+    assert done[-3:] == ["pack", "anchor1", "finish"]
 
 
 def test_a_running_server_finds_it_within_a_minute(anchored, witness, key):

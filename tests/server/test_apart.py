@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import struct
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from frith.errors import DataError, SourceError
 from frith.server.budget import apart
 from frith.server.budget.apart import read_apart
+from frith.server.budget.places import Places
 from frith.server.problems import Problem
 from frith.server.settings import Settings
 
@@ -58,6 +60,14 @@ def test_what_goes_wrong_is_told_without_a_record(read, said):
     assert "Ada" not in str(caught.value)
 
 
+def test_a_process_that_dies_while_it_answers_is_told_like_one_that_died_before():
+    mine, theirs = multiprocessing.Pipe(duplex=False)
+    os.write(theirs.fileno(), struct.pack("!i", 100) + b"the rest is missing")
+    theirs.close()
+    with mine, pytest.raises(SourceError, match="cannot be read"):
+        apart._await(mine, None, 1)
+
+
 def test_a_file_that_takes_too_much_is_given_up(monkeypatch):
     monkeypatch.setattr(apart, "_LEAST_BYTES", 2**29)
     with pytest.raises(SourceError, match="more memory"):
@@ -94,7 +104,7 @@ def test_only_so_many_are_read_at_once_and_places_come_back(tmp_path):
     ]
     for thread in threads:
         thread.start()
-    while apart._places._value:
+    while apart._places.free:
         time.sleep(0.01)
     with pytest.raises(Problem) as caught:
         read_apart(Settings(), where)
@@ -103,3 +113,22 @@ def test_only_so_many_are_read_at_once_and_places_come_back(tmp_path):
     for thread in threads:
         thread.join()
     assert read_apart(Settings(), where)
+
+
+def test_one_member_has_half_of_the_places_at_most(monkeypatch):
+    places = Places(4, "busy")
+    monkeypatch.setattr(apart, "_places", Places(2, "busy"))
+    give_back = [places.take("cora"), places.take("cora")]
+    with pytest.raises(Problem, match="busy") as caught:
+        places.take("cora")
+    assert (caught.value.status, caught.value.wait) == (429, 10)
+    places.take("dan")
+    places.take("eve")
+    with pytest.raises(Problem):
+        places.take("fay")
+    give_back[0]()
+    places.take("fay")
+    apart._places.take("cora")
+    with pytest.raises(Problem):
+        read_apart(Settings(), where, by="cora")
+    assert read_apart(Settings(), where, by="dan")

@@ -23,6 +23,7 @@ from frith.server.jobs.journal import pack, unpack
 from frith.server.jobs.requests import ask_to_train
 from frith.server.jobs.work import Work
 from frith.server.problems import FAILED, FAILED_FREE, Problem
+from frith.server.run import worker
 from frith.server.run.sample import fill, with_sample
 from frith.server.run.worker import Worker, open_curator
 from frith.server.schema import Job, Journal, Release
@@ -532,6 +533,7 @@ def test_a_database_that_fails_midway_is_no_failure_of_the_job(house, monkeypatc
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(lifecycle, "finish", fail)
+    monkeypatch.setattr(worker, "_STORE_PAUSE", 0)
     with pytest.raises(StoreError):
         house.worker.work_once()
     assert house.analyst.job(job)["state"] == "running"

@@ -87,7 +87,7 @@ def set_policy(table: str, asked: requests.PolicyRequest, caller: Called) -> res
 @router.post("/tables/{table}/version")
 def raise_version(table: str, caller: Called) -> responses.TableInfo:
     """State that the records have changed: repeated requests are new ones. For its curators."""
-    tables.raise_version(caller.context, table, caller.act)
+    tables.raise_version(caller.context, table, caller.act, caller.member.name)
     return get_table(table, caller)
 
 

@@ -1,7 +1,8 @@
 """Records that a curator looks at are read in a process of their own, with a deadline and a memory limit.
 
 A draft holds a whole file in memory. In the server's process a few large files would take the memory
-and the threads of everybody, and what Python and Arrow keep of it would stay taken.
+and the threads of everybody, and what Python and Arrow keep of it would stay taken. Memory is looked at
+every 50 ms: a process that passes its limit takes more until it is looked at.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
-from frith.client.kinds import ProblemCode
 from frith.errors import FrithError, SourceError
-from frith.server.problems import Problem
+from frith.server.budget.places import Places
 from frith.server.settings import Settings
 
 LIMIT = 2
@@ -26,24 +26,23 @@ LIMIT = 2
 SECONDS = 300
 _LEAST_BYTES = 2**30  # beside `job_bytes`: what the process takes before it reads
 _LOOK_SECONDS = 0.05
-_WAIT = 10  # seconds of Retry-After
 _UNREADABLE = "the file cannot be read; it may be cut off"
 _TOO_MUCH = "reading the file takes more {} than this server allows; do it at your desk with frith"
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4_096
-_places = threading.BoundedSemaphore(LIMIT)
+_places = Places(LIMIT, "the server is reading other files; try again later")
 T = TypeVar("T")
 
 
-def read_apart(settings: Settings, read: Callable[..., T], *given: Any) -> T:
-    """What `read` returns for what is `given`; a `SourceError` if it fails, which quotes no record."""
-    if not _places.acquire(blocking=False):
-        raise Problem(
-            ProblemCode.TOO_MANY, "the server is reading other files; try again later", wait=_WAIT
-        )
+def read_apart(settings: Settings, read: Callable[..., T], *given: Any, by: str | None = None) -> T:
+    """What `read` returns for what is `given`; a `SourceError` if it fails, which quotes no record.
+
+    `by` is the member who wants it, and has one place at most.
+    """
+    give_back = _places.take(by)
     try:
         return _run(settings.job_bytes + _LEAST_BYTES, read, given)
     finally:
-        _places.release()
+        give_back()
 
 
 def _run(most: int, read: Callable[..., T], given: tuple[Any, ...]) -> T:
@@ -70,7 +69,7 @@ def _await(pipe: Connection, pid: int | None, most: int) -> Any:
             raise SourceError(_TOO_MUCH.format("memory"))
     try:
         problem, found = pipe.recv()
-    except EOFError:  # it died
+    except (EOFError, OSError):  # it died, perhaps while it answered
         raise SourceError(_UNREADABLE) from None
     if problem is not None:
         raise SourceError(problem)

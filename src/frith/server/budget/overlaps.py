@@ -8,6 +8,9 @@ compared: one host has many names. Nothing here can detect a copy of the records
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,6 +30,7 @@ from frith.server.sources import Source, connection_of, read_source
 
 Records = frozenset[tuple[object, ...]]
 """What a source reads: files, or tables of a database."""
+_claiming = threading.Lock()
 
 
 class Used(NamedTuple):
@@ -56,11 +60,33 @@ class Overlaps:
             others = {(each.source, each.signed) for each in used(session)}
         new = _reads(context.settings, source.to_text(), signed)
         self._known = {each: _overlap(new, _reads(context.settings, *each)) for each in others}
+        self._new, self._claims = new, context.memory.setdefault("claims", dict[str, Records]())
 
     def tables(self, session: Session) -> list[str]:
         """The tables that have some of these records."""
         known, found = self._known, used(session)
         return sorted({each.table for each in found if known.get((each.source, each.signed), True)})
+
+    @contextmanager
+    def claimed(self, name: str) -> Iterator[None]:
+        """Meanwhile this process gives neither the name nor some of these records to another request.
+
+        `check` does not see a table whose domain is charged for and still being drawn. Other replicas do
+        not see the claim: each checks again when it registers.
+        """
+        with _claiming:
+            others = self._claims.values()
+            if name in self._claims or any(_overlap(self._new, each) for each in others):
+                raise conflict(
+                    f"{name!r} or some of these records are being registered right now; look at your "
+                    "tables before you try again"
+                )
+            self._claims[name] = self._new
+        try:
+            yield
+        finally:
+            with _claiming:
+                del self._claims[name]
 
     def check(self, session: Session, by: str, *, but: str | None = None) -> None:
         """Refuse records that another table has, unless an operator registers them; the event says which.

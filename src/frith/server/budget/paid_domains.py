@@ -7,28 +7,33 @@ the account stays open, and a second try is a second draw and a second charge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import structlog
 from sqlalchemy.orm import Session
 
+from frith.client.kinds import ProblemCode
 from frith.client.requests import PaidTableRequest
-from frith.domain import Domain, Person
+from frith.domain import Person
+from frith.engines import Engine
 from frith.errors import DomainError, FrithError
 from frith.learners.private_domain import DraftPlan, draft_charged
+from frith.ledger.database import StoreError
 from frith.privacy.exact import show
 from frith.server.auth.acting import tell
 from frith.server.budget import tables
-from frith.server.budget.accounts import open_accounts
 from frith.server.budget.amounts import read_budget
 from frith.server.budget.member_view import View
 from frith.server.budget.overlaps import Overlaps
 from frith.server.budget.policies import Policy, read_policy
 from frith.server.context import Context, check_name
-from frith.server.problems import conflict, invalid
+from frith.server.problems import Problem, conflict, invalid
 from frith.server.schema import RegisteredTable
 from frith.server.sources import Source, open_source
 
+log = structlog.get_logger("frith.budget")
 _CHARGED = "the domain's price was charged before it was drawn, and stays charged"
 
 
@@ -37,21 +42,28 @@ def register_paid(
 ) -> None:
     """Buy a table's domain and register the table with it, after checking everything declared.
 
-    The charge is anchored before a record is read: no copy of the database that lacks it passes.
+    The charge is anchored before a record is read: no copy of the database that lacks it passes. What
+    other tables read is looked at again before this one is registered: a replica may have registered
+    the same records meanwhile.
     """
     plan, policy, source = _plan(request), read_policy(request.policy), Source.of(request)
-    types = tables.check_in_time(context, source, plan.source, request.signed)
+    types = tables.check_in_time(context, source, plan.source, request.signed, curator)
     overlaps = Overlaps(context, source, request.signed)
-    with act("buy domain", request.name) as session:
-        overlaps.check(session, curator)
-        _charge(context, session, request.name, plan, policy)
-    context.watch.anchor()
-    domain = _draw(context, source, plan, types)
-    with act("register", request.name) as session:
-        tables.register(
-            context, session, request.name, source, domain, policy,
-            title=request.title, signed=request.signed, types=types, curator=curator,
-        )  # fmt: skip
+    context.watch.compare()
+    with overlaps.claimed(request.name), _opened(context, source, plan, types) as engine:
+        with act("buy domain", request.name) as session:
+            overlaps.check(session, curator)
+            _charge(context, session, request.name, plan, policy)
+        with _charged():
+            context.watch.anchor()
+            domain = draft_charged(plan, engine)
+            overlaps = Overlaps(context, source, request.signed)
+            with act("register", request.name) as session:
+                overlaps.check(session, curator)
+                tables.register(
+                    context, session, request.name, source, domain, policy,
+                    title=request.title, signed=request.signed, types=types, curator=curator,
+                )  # fmt: skip
 
 
 def _plan(request: PaidTableRequest) -> DraftPlan:
@@ -71,28 +83,45 @@ def _charge(context: Context, session: Session, name: str, plan: DraftPlan, poli
         raise conflict(f"there is already a table {name!r}, and its domain stays as it is")
     policy = tables.starting_now(context, policy)
     view = View(RegisteredTable(name=name), plan.source, policy)
-    view.check_learners()
-    account, _ = open_accounts(context, session, view)
-    book = context.book(session)
-    state, cost = book.state(account), plan.budget.cost_in(policy.budget.unit)
-    if state.budget != policy.budget:
-        raise conflict(
-            f"the account {account!r} of an earlier try has {state.budget}; register with that budget, or "
-            "under another name"
-        )
+    tables.check_policy(session, view)
+    account = tables.open_account(context, session, view)
+    book, unit = context.book(session), policy.budget.unit
+    cost = plan.budget.cost_in(unit)
     book.charge(account, cost, "draft a domain", view.neighbors)
-    tell(session, after={"cost": show(cost), "unit": state.unit})
+    tell(session, after={"cost": show(cost), "unit": unit})
 
 
-def _draw(context: Context, source: Source, plan: DraftPlan, types: Mapping[str, str]) -> Domain:
-    """The domain, after its price was charged; errors quote no record."""
+@contextmanager
+def _opened(
+    context: Context, source: Source, plan: DraftPlan, types: Mapping[str, str]
+) -> Iterator[Engine]:
+    """The table, opened before the charge: a source that is gone costs nothing."""
     try:
         engine = open_source(context.settings, source.to_text(), plan.source, types)
-        try:
-            return draft_charged(plan, engine)
-        finally:
-            getattr(engine, "close", lambda: None)()
+    except FrithError as error:
+        raise invalid(str(error)) from None
+    try:
+        yield engine
+    finally:
+        getattr(engine, "close", lambda: None)()
+
+
+@contextmanager
+def _charged() -> Iterator[None]:
+    """Whatever fails after the charge is told with it, and quotes no record.
+
+    No answer says when to try again, because a second try is charged again.
+    """
+    try:
+        yield
+    except Problem as problem:
+        problem.message, problem.wait = f"{problem.message}; {_CHARGED}", None
+        raise
+    except StoreError:
+        unreachable = f"the server cannot reach its database or its witness; {_CHARGED}"
+        raise Problem(ProblemCode.UNAVAILABLE, unreachable) from None
     except FrithError as error:
         raise invalid(f"{error}; {_CHARGED}") from None
-    except (OSError, ValueError):  # its message may quote a record
+    except Exception as error:  # noqa: BLE001 - its message may quote a record
+        log.error("paid domain not drawn", error=type(error).__name__)
         raise invalid(f"the source cannot be read; {_CHARGED}") from None

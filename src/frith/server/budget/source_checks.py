@@ -11,24 +11,21 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from frith.client.kinds import ProblemCode
-from frith.server.problems import Problem, invalid
+from frith.server.budget.places import Places
+from frith.server.problems import invalid
 
 LIMIT = 4
 """Sources that one process opens at once; one that hangs past its deadline still counts."""
-_WAIT = 10  # seconds of Retry-After
-_places = threading.BoundedSemaphore(LIMIT)
+_places = Places(LIMIT, "the server is opening several other sources; try again later")
 T = TypeVar("T")
 
 
-def in_time(check: Callable[[], T], seconds: float) -> T:
-    """What `check` returns or raises, or a problem if it takes longer; 0 seconds mean no limit."""
-    if not _places.acquire(blocking=False):
-        raise Problem(
-            ProblemCode.TOO_MANY,
-            "the server is opening several other sources; try again later",
-            wait=_WAIT,
-        )
+def in_time(check: Callable[[], T], seconds: float, by: str | None = None) -> T:
+    """What `check` returns or raises, or a problem if it takes longer; 0 seconds mean no limit.
+
+    `by` is the member who wants it, and has half of the places at most.
+    """
+    give_back = _places.take(by)
     found: Future[T] = Future()
 
     def work() -> None:
@@ -37,7 +34,7 @@ def in_time(check: Callable[[], T], seconds: float) -> T:
         except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
             found.set_exception(error)
         finally:
-            _places.release()
+            give_back()
 
     threading.Thread(target=work, daemon=True).start()
     try:

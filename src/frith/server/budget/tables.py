@@ -83,16 +83,31 @@ def register(
         types=json.dumps(dict(types)),
     )
     view = View(table, domain, policy)
-    _check_policy(session, view)
+    check_policy(session, view)
     session.add(table)
     session.flush()
-    open_accounts(context, session, view)
+    open_account(context, session, view)
     bind(context, session, policy_terms(table))
     fingerprint = {"domain": hashlib.sha256(table.domain.encode()).hexdigest()}
     tell(session, after={"policy": policy.to_json(), "source": table.source} | fingerprint)
     if curator is not None:
         add_curator(context, session, name, curator)
     return table
+
+
+def open_account(context: Context, session: Session, view: View) -> str:
+    """Open a new table's account, or take over one of an earlier try that has the same budget.
+
+    Raising its budget needs two people, and a table that is not registered has no policy to raise.
+    """
+    account, _ = open_accounts(context, session, view)
+    left = context.book(session).state(account).budget
+    if left != view.policy.budget:
+        raise conflict(
+            f"the account {account!r} of an earlier try has {left}; register with that budget, or "
+            "under another name"
+        )
+    return account
 
 
 def starting_now(context: Context, policy: Policy) -> Policy:
@@ -113,9 +128,9 @@ def register_request(context: Context, request: TableRequest, curator: str, act:
             "declare the bounds and values that are public, or buy a domain here",
         )
     source = Source.of(request)
-    types = check_in_time(context, source, domain, request.signed)
+    types = check_in_time(context, source, domain, request.signed, curator)
     overlaps = Overlaps(context, source, request.signed)
-    with act("register", request.name) as session:
+    with overlaps.claimed(request.name), act("register", request.name) as session:
         overlaps.check(session, curator)
         register(
             context, session, request.name, source, domain, policy,
@@ -124,11 +139,11 @@ def register_request(context: Context, request: TableRequest, curator: str, act:
 
 
 def check_in_time(
-    context: Context, source: Source, domain: Domain, signed: bool
+    context: Context, source: Source, domain: Domain, signed: bool, by: str | None
 ) -> Mapping[str, str]:
-    """`check_source` with a deadline: one wait to connect, and one to look."""
+    """`check_source` with a deadline: one wait to connect, and one to look; `by` is who wants it."""
     seconds = 2 * context.settings.source_connect_seconds
-    return in_time(lambda: check_source(context, source, domain, signed), seconds)
+    return in_time(lambda: check_source(context, source, domain, signed), seconds, by)
 
 
 def check_source(
@@ -184,7 +199,7 @@ def update_policy(
         )
     policy = replace(policy, renewal_start=old.renewal_start)
     view = View(table, domain_of(table), policy)
-    _check_policy(session, view)
+    check_policy(session, view)
     table.policy = json.dumps(policy.to_json())
     tell(session, before=old.to_json(), after=policy.to_json())
     bind(context, session, policy_terms(table))
@@ -192,13 +207,14 @@ def update_policy(
     set_budgets(context, session, view, caps, list_disjoint(session, name))
 
 
-def _check_policy(session: Session, view: View) -> None:
+def check_policy(session: Session, view: View) -> None:
+    """Refuse a policy that the table or this database cannot have."""
     view.check_learners()
     if view.policy.approval_epsilon is not None:
         check_finished(session, "approval_epsilon")
 
 
-def raise_version(context: Context, name: str, act: Act) -> int:
+def raise_version(context: Context, name: str, act: Act, by: str | None = None) -> int:
     """State that the records have changed: a repeated request is now a new one. Budgets stay.
 
     Records the types of the columns again.
@@ -206,7 +222,7 @@ def raise_version(context: Context, name: str, act: Act) -> int:
     with context.database.read() as session:
         found = get_table(session, name)
     source = read_source(context.settings, found.source)
-    types = check_in_time(context, source, domain_of(found), found.signed)
+    types = check_in_time(context, source, domain_of(found), found.signed, by)
     with act("raise version", name) as session:
         table = get_table(session, name)
         tell(session, before={"version": table.version}, after={"version": table.version + 1})
@@ -252,9 +268,10 @@ def add_batch_request(
     with context.database.read() as session:
         found = get_table(session, table)
     source = Source.of(request)
-    types = check_in_time(context, source, domain_of(found), found.signed)
+    types = check_in_time(context, source, domain_of(found), found.signed, curator)
     overlaps = Overlaps(context, source, found.signed)
-    with act("add batch", f"{table}/{request.name}") as session:
+    target = f"{table}/{request.name}"
+    with overlaps.claimed(target), act("add batch", target) as session:
         overlaps.check(session, curator, but=None if request.disjoint else table)
         add_batch(
             context, session, table, request.name, source,

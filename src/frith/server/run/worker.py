@@ -34,6 +34,7 @@ log = structlog.get_logger("frith.worker")
 _SWEEP_EVERY = 60  # times that a worker says that it is there
 _COMPARE_SECONDS = 10  # how old a look at the ledger's witness may be when a job is taken
 _LOOK_SECONDS = 0.5  # how soon a job that was stopped frees its worker
+_STORE_TRIES, _STORE_PAUSE = 30, 1.0  # seconds between tries to store how a job ended
 UNOPENED, UNTRIED = 3, 4
 """Exit codes of a job's process: it could not open the source, or it did not try."""
 RunCaged = Callable[[str, str, Known, sizes.Limits, threading.Event], int | None]
@@ -158,12 +159,10 @@ class Worker:
         Returns whether its source could be opened; None for a job that is refused or repeats another.
         """
         try:
-            document = self._work(job_id)
-            packed = None if document is None else pack(document)
-            with self.context.database.write() as session:
-                lifecycle.finish(self.context, session, job_id, self.name, packed)
+            packed = self._work(job_id)
+            self._finish(job_id, packed)
             log.info("job done", job=job_id)
-            return None if document is None else True
+            return None if packed is None else True
         except (lifecycle.Lost, StoreError):
             raise
         except Problem as problem:
@@ -180,8 +179,21 @@ class Worker:
             self._fail(job_id, FAILED)
         return True
 
-    def _work(self, job_id: str) -> Any:
-        """The document that the job releases; None if it repeats an earlier release."""
+    def _finish(self, job_id: str, packed: bytes | None) -> None:
+        """Store how a job ended, if need be when the database is back: an anchored answer is drawn once."""
+        for tries_left in reversed(range(_STORE_TRIES)):
+            try:
+                with self.context.database.write() as session:
+                    lifecycle.finish(self.context, session, job_id, self.name, packed)
+                return
+            except StoreError:
+                if not tries_left:
+                    raise
+                log.warning("the database cannot be used; storing the job again", job=job_id)
+                time.sleep(_STORE_PAUSE)
+
+    def _work(self, job_id: str) -> bytes | None:
+        """What the job releases, packed; None if it repeats an earlier release."""
         with self.context.database.read() as session:
             job = lifecycle.mine(session, job_id, self.name, to_change=False)
             is_new = job.state == JobState.QUEUED
@@ -199,9 +211,10 @@ class Worker:
             stored = self._start(job_id, work)
             log.info("job started", job=job_id, kind=work.asked.kind)
             document = work.run(self._curator(job_id, engine, work.asked.budget, stored))
+        packed = pack(document)
         if not work.is_dry:
             self.context.watch.anchor(ended=job_id)
-        return document
+        return packed
 
     def _start(self, job_id: str, work: Work) -> list[Any]:
         """Charge the job, and return what earlier attempts stored.
