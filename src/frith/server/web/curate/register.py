@@ -115,7 +115,7 @@ def _read(page: PageRequest, form: Form, action: str, read: Callable[..., R], *g
             raise invalid("these records are a table's already, and only its curators look at them")
     try:
         place = connection.place(table, None)
-        return read_apart(page.context.settings, read, place, *given)
+        return read_apart(page.context.settings, read, place, *given, by=page.member.name)
     except Problem:
         raise
     except FrithError as error:

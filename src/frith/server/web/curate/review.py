@@ -56,7 +56,7 @@ def set_policy(form: PostedForm, table: str, page: Page) -> Response:
 
 @router.post("/version")
 def raise_version(form: PostedForm, table: str, page: Page) -> Response:
-    tables.raise_version(page.context, table, page.act)
+    tables.raise_version(page.context, table, page.act, page.member.name)
     return page.go("curate", "tables", table, done="version")
 
 
