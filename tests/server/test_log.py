@@ -4,6 +4,7 @@ import http.server
 import json
 import shutil
 import threading
+from urllib.parse import quote
 
 import pytest
 
@@ -196,6 +197,22 @@ def test_an_event_of_any_text_comes_back_as_it_was(house):
     assert (line.event.action, line.target, line.event.before) == ("try: it", "a b: c", nasty)
     again = Line.from_text(line.to_text())
     assert (again.entry, again.event) == (line.entry, line.event)
+    with house.database.read() as session:
+        assert house.context.book(session).verify().holds
+
+
+@pytest.mark.parametrize("letter", ['"', " ", "é"])
+def test_no_event_is_long_whatever_its_caller_writes(house, letter):
+    """Events are kept for ever, and a thousand are read at once."""
+    much = letter * 100_000
+    with acting(house.context, Actor("carla", "operator"), much, much) as session:
+        tables.tell(session, before=much, after=[much], more={"proposer": "ana", "reason": much})
+    event = last(house).event
+    assert len(last(house).entry.purpose) <= 20_100
+    assert (event.action, event.target) == (letter * 200, letter * 200)
+    assert event.more == {"proposer": "ana", "reason": "too long to keep"}
+    refused(house.analyst.get("/v1/tables/" + quote(letter) * 5_000), "not_found")
+    assert last(house).target == letter * 200
     with house.database.read() as session:
         assert house.context.book(session).verify().holds
 
