@@ -262,6 +262,41 @@ def test_a_line_that_broke_off_swallows_none_after_it(house, tmp_path, lines):
     assert set(exported(house).splitlines()) <= set(file.read_text().splitlines())
 
 
+def test_a_copy_whose_first_line_broke_off_begins_again(house, tmp_path):
+    file = tmp_path / "log.jsonl"
+    file.write_text('{"id": 1, "acc')
+    house.set(audit_file=str(file))
+    assert Sinks(house.context).send_all()
+    assert file.read_text() == '{"id": 1, "acc\n' + exported(house)
+
+
+def test_a_copy_whose_last_line_is_long_is_not_written_anew(house, tmp_path, monkeypatch):
+    monkeypatch.setattr("frith.server.run.sinks._TAIL", 8)
+    file = tmp_path / "log.jsonl"
+    house.set(audit_file=str(file))
+    sinks = Sinks(house.context)
+    for name in ("x", "y"):
+        said(house.curator.post("/v1/members", json={"name": name}), 201)
+        assert sinks.send_all()
+        assert sinks.send_all()
+    assert file.read_text() == exported(house)
+
+
+@pytest.mark.parametrize("text", ["not a line\n", '{"id": 7}\n{"id": 8, "acc'])
+def test_a_copy_without_a_line_that_can_be_read_is_not_written_to(house, tmp_path, lines, text):
+    """Its end may be missing, or it is another file; to begin again, its operator moves it away."""
+    file = tmp_path / "log.jsonl"
+    file.write_text(text)
+    house.set(audit_file=str(file))
+    sinks = Sinks(house.context)
+    assert not sinks.send_all()
+    assert file.read_text() == text
+    assert "cannot be read" in lines[-1]["event"]
+    file.unlink()
+    assert sinks.send_all()
+    assert file.read_text() == exported(house)
+
+
 def test_a_database_that_lost_what_a_copy_has_changes_nothing(house, tmp_path):
     file = tmp_path / "log.jsonl"
     house.set(audit_file=str(file), audit_lag_seconds=60)
