@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import jwt
 import pytest
@@ -218,6 +219,30 @@ def test_only_the_issuers_answer_ends_a_session_here(joined):
             f"{login.CALLBACK}?state={state}&error=login_required", follow_redirects=False
         )
         assert answer.status_code == status
+
+
+def test_an_address_whose_logins_fail_asks_the_issuer_no_more(joined, monkeypatch):
+    """The cookie is not signed, so anybody can make the server wait for the issuer."""
+    joined.set(oidc_client="frith", public_url="http://frith.test", failures_per_minute=5)
+    stopped = SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr("frith.server.auth.middleware.time", stopped)
+    asked, answers = [], iter([login.Identity("ana@example.org", "o", (), "")] * 9)
+
+    def finish(*_):
+        asked.append(1)
+        who = next(answers, None)
+        if who is None:
+            raise login._failed()
+        return who
+
+    monkeypatch.setattr(login, "finish", finish)
+    cookie = login.Begun("s", "n", "v", "/", silent=False).to_cookie()
+    visitor = joined.stranger(cookie=f"{login.COOKIE}={cookie}")
+    found = [visitor.get(f"{login.CALLBACK}?state=s&code=c").status_code for _ in range(24)]
+    assert found == [200] * 9 + [401] * 5 + [429] * 10, "right ones do not count"
+    assert len(asked) == 14
+    said(me(joined, joined.sample.analyst_token))
+    assert joined.stranger().post("/sign-in", data={"token": "frith_x_y"}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -449,6 +474,49 @@ def test_an_issuer_that_breaks_keeps_the_keys_that_are_known(issuer):
     issuer.broken, clock[0] = True, 61
     assert is_refused(checker, issuer.token("k9", key=KINDS["RS256"](), alg="RS256"))
     assert checker.subject(issuer.token()) == "ana@example.org"
+
+
+class Discovery:
+    """An issuer's discovery document in this process, and how often it was fetched."""
+
+    def __init__(self, monkeypatch):
+        self.found, self.asked, self.time = None, 0, 0.0
+        monkeypatch.setattr("frith.server.auth.oidc._get", self._get)
+        self.issuer = Issuer(Settings(oidc_issuer="https://issuer.example"), lambda: self.time)
+
+    def _get(self, url):
+        self.asked += 1
+        if self.found is None:
+            raise OSError
+        return {"issuer": "https://issuer.example"} | self.found
+
+    def look(self, name="token_endpoint"):
+        try:
+            return self.issuer.endpoint(name)
+        except Problem as problem:
+            return problem.code
+
+
+def test_an_issuer_that_does_not_answer_is_asked_once_a_minute(monkeypatch):
+    discovery = Discovery(monkeypatch)
+    assert {discovery.look() for _ in range(9)} == {"unavailable"}
+    assert discovery.asked == 1
+    discovery.found, discovery.time = {"token_endpoint": "https://issuer.example/token"}, 59.0
+    assert discovery.look() == "unavailable"
+    discovery.time = 60.0
+    assert {discovery.look() for _ in range(9)} == {"https://issuer.example/token"}
+    assert {discovery.look("userinfo_endpoint") for _ in range(9)} == {"not_offered"}
+    assert discovery.asked == 2, "also for what it does not offer"
+    discovery.time += 600
+    assert discovery.look() == "https://issuer.example/token"
+    assert discovery.asked == 3
+
+
+def test_one_thread_asks_where_an_issuers_services_are(monkeypatch):
+    discovery = Discovery(monkeypatch)
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: discovery.look(), range(32)))
+    assert (found, discovery.asked) == ({"unavailable"}, 1)
 
 
 def test_keys_are_fetched_over_http_alone(issuer, tmp_path):

@@ -46,20 +46,24 @@ def come_back(request: Request) -> Response:
     """Finish the login that this browser began."""
     context, issuer = _issuer(request)
     begun = login.Begun.from_cookie(request.cookies.get(LOGIN_COOKIE, ""))
+    auth, address = request.state.auth, address_of(request.scope)
+    auth.begin_login(address)
     answer: Response
     try:
         if begun is None:
             raise unauthorized()
         begun, said = replace(begun, next=safe_next(begun.next)), dict(request.query_params)
         if begun.silent and said.get("error") and login.is_answer(begun, said):
-            return _forget(_end(request, context, begun.next))
+            answer = _end(request, context, begun.next)
+            auth.end_login(address)
+            return _forget(answer)
         who = login.finish(context, issuer, begun, said)
         cookie = _enter(request, context, who)
     except Problem as problem:
-        request.state.auth.count_failure(address_of(request.scope))
         write_refusal(context, actor_of(request.scope), "sign in", "issuer", problem)
         answer = _sign_in_page(context, problem)
         return _forget(answer)
+    auth.end_login(address)
     answer = _go_on(begun.next)
     set_session(answer, context, cookie)
     return _forget(answer)
