@@ -189,6 +189,20 @@ def test_the_page_and_the_api_filter(house):
     assert "add member" not in own
 
 
+@pytest.mark.parametrize(
+    ("action", "target", "table"),
+    [("buy domain", "raw", "raw"), ("grant", "nursery/ana", "nursery"), ("add member", "x", None),
+     ("GET /v1/tables/{table}", "secret", "secret"),
+     ("DELETE /v1/tables/{table}/grants/{member}", "nursery/ana", "nursery"),
+     ("POST /curate/members/{member}/curates/{table}/end", "ana/nursery", "nursery"),
+     ("POST /curate/members/{member}/curates/{table}/end", "cut", None)],
+)  # fmt: skip
+def test_an_event_is_about_the_table_that_its_target_names(house, action, target, table):
+    with acting(house.context, Actor("carla", "operator"), action, target):
+        pass
+    assert last(house).table == table
+
+
 def test_an_event_of_any_text_comes_back_as_it_was(house):
     nasty = {"a": "x: y\n'\"\\ \u2028 é", "b": [": ", None]}
     with acting(house.context, Actor("carla", "operator"), "try: it", "a b: c") as session:

@@ -15,11 +15,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from frith.server.auth import login
+from frith.server.auth.acting import SINKS
 from frith.server.auth.members import add_member, find_subject
 from frith.server.auth.oidc import Issuer
 from frith.server.problems import Problem
 from frith.server.settings import Settings
 from tests.server.conftest import refused, said
+from tests.server.test_log import events
+from tests.server.test_pages import Browser
 
 AUDIENCE = "frith-server"
 KINDS = {
@@ -219,6 +222,24 @@ def test_only_the_issuers_answer_ends_a_session_here(joined):
             f"{login.CALLBACK}?state={state}&error=login_required", follow_redirects=False
         )
         assert answer.status_code == status
+
+
+def test_a_session_that_ends_with_the_issuers_is_an_event_and_waits_for_the_log(joined):
+    joined.set(oidc_client="frith", public_url="http://frith.test")
+    cookie = login.Begun("s", "n", "v", "/jobs", silent=True).to_cookie()
+    browser = Browser(joined, joined.sample.analyst_token)
+    browser.client.cookies.set(login.COOKIE, cookie, path=login.START)
+    before, ended = len(events(joined)), f"{login.CALLBACK}?state=s&error=login_required"
+    joined.context.memory[SINKS] = SimpleNamespace(is_late=lambda: True)
+    browser.get(ended, 503)
+    browser.get("/account")
+    del joined.context.memory[SINKS]
+    for _ in range(2):  # the second time, there is nothing to end
+        browser.client.cookies.set(login.COOKIE, cookie, path=login.START)
+        browser.get(ended, 303)
+    browser.get("/account", 303)
+    done = [line for line in events(joined)[before:] if line.outcome == "done"]
+    assert [(e.entry.actor, e.what, e.target) for e in done] == [("(issuer)", "sign out", "ana")]
 
 
 def test_an_address_whose_logins_fail_asks_the_issuer_no_more(joined, monkeypatch):

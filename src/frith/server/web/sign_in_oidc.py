@@ -16,7 +16,7 @@ from frith.server.auth.acting import acting, tell, write_refusal
 from frith.server.auth.caller import actor_of, address_of
 from frith.server.auth.login import COOKIE as LOGIN_COOKIE
 from frith.server.auth.middleware import cookie_of
-from frith.server.auth.sessions import sign_out
+from frith.server.auth.sessions import holder_of, sign_out
 from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
 from frith.server.web.render import render_page
@@ -113,8 +113,12 @@ def _enter(request: Request, context: Context, who: login.Identity) -> str:
 
 def _end(request: Request, context: Context, next: str) -> Response:
     """Ends the session here after the issuer ended its own."""
-    with context.database.write() as session:
-        sign_out(session, cookie_of(request.scope))
+    cookie, actor = cookie_of(request.scope), replace(actor_of(request.scope), name=ISSUER)
+    with context.database.read() as session:
+        member = holder_of(session, cookie)
+    if member is not None:
+        with acting(context, actor, "sign out", member) as session:
+            sign_out(session, cookie)
     return RedirectResponse(f"/sign-in?next={quote(next, safe='/')}", status_code=303)
 
 
