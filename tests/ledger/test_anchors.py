@@ -308,6 +308,54 @@ def test_the_witness_server_keeps_what_a_trusted_key_signed_and_nothing_else(sig
         server.shutdown()
 
 
+def test_the_witness_server_keeps_a_line_once_however_often_it_is_sent(signer, tmp_path):
+    """Whoever can read its lines could otherwise fill its disk with them."""
+    file = tmp_path / "witness.jsonl"
+    first, second = (signer.sign(i, "a", "now").to_line() for i in (1, 2))
+
+    def kept():
+        return [line for line in file.read_text().split("\n") if line]
+
+    for begun in range(2):  # also one that is started again
+        with make_server(file, frozenset({signer.key}), "127.0.0.1", 0) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            witness = UrlWitness(f"http://127.0.0.1:{server.server_port}/")
+            for line in (first, second, first, second):
+                witness.add(line)
+            assert kept() == [first, second]
+            if begun:
+                file.write_text(f"{first}\n")
+                witness.add(first)
+                witness.add(second)
+                assert kept() == [first, second], "a line that was lost is kept again"
+            server.shutdown()
+
+
+def test_the_end_of_a_long_witness_is_read_without_the_rest(signer, tmp_path, monkeypatch):
+    file = tmp_path / "witness.jsonl"
+    lines = [signer.sign(i, "a", "now").to_line() for i in range(20)]
+    whole, read = [], FileWitness.lines
+
+    def note(self, *, tail=False):
+        whole.append(not tail)
+        return read(self, tail=tail)
+
+    with make_server(file, frozenset({signer.key}), "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        witness = UrlWitness(f"http://127.0.0.1:{server.server_port}/")
+        for line in lines:
+            witness.add(line)
+        monkeypatch.setattr(FileWitness, "lines", note)
+        monkeypatch.setattr("frith.ledger.witness._TAIL_BYTES", 5 * len(lines[0]))
+        monkeypatch.setattr("frith.ledger.witness._TAIL_LINES", 3)
+        assert witness.lines(tail=True) == [*lines[-3:], ""]
+        assert whole == [False]
+        monkeypatch.setattr("frith.ledger.witness._TAIL_LINES", 9)
+        assert witness.lines(tail=True) == [*lines[-9:], ""]
+        assert witness.lines() == [*lines, ""]
+        server.shutdown()
+
+
 def test_an_anchor_is_signed_in_all_its_parts(signer):
     good = signer.sign(7, "ab", "2026-01-01T00:00:00+00:00", "why")
     record = Record(frozenset({signer.key}))

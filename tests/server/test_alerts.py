@@ -3,9 +3,12 @@
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 
+from frith.ledger.witness import WitnessError
+from frith.server.run import watcher
 from frith.server.run.alerting import tell_alerts
 from tests.server.conftest import said
 from tests.server.test_pages import Browser
@@ -66,3 +69,20 @@ def test_no_alert_is_told_where_none_is_wanted(house):
     house.set(alert_percent=0)
     said(house.analyst.ask(house.table, learner="gini", epsilon="40"), 202)
     assert "Nearly used up" not in Browser(house, house.sample.curator_token).get("/curate").text
+
+
+def test_alerts_are_told_while_the_witness_does_not_answer(house, monkeypatch, lines):
+    """One turn of the watcher, in which whatever comes before them fails."""
+
+    def fail(*_):
+        raise WitnessError("down")
+
+    told, turns = [], []
+    watch = watcher.Watcher(house.context)
+    watch._over = SimpleNamespace(is_set=lambda: bool(turns), wait=turns.append)
+    monkeypatch.setattr(watcher, "look", fail)
+    monkeypatch.setattr(watcher, "keep_time", fail)
+    monkeypatch.setattr(watcher, "tell_alerts", told.append)
+    watch._watch()
+    assert told == [house.context]
+    assert [line["error"] for line in lines] == ["WitnessError"] * 2

@@ -4,6 +4,7 @@ import http.server
 import json
 import shutil
 import threading
+from urllib.parse import quote
 
 import pytest
 
@@ -188,6 +189,20 @@ def test_the_page_and_the_api_filter(house):
     assert "add member" not in own
 
 
+@pytest.mark.parametrize(
+    ("action", "target", "table"),
+    [("buy domain", "raw", "raw"), ("grant", "nursery/ana", "nursery"), ("add member", "x", None),
+     ("GET /v1/tables/{table}", "secret", "secret"),
+     ("DELETE /v1/tables/{table}/grants/{member}", "nursery/ana", "nursery"),
+     ("POST /curate/members/{member}/curates/{table}/end", "ana/nursery", "nursery"),
+     ("POST /curate/members/{member}/curates/{table}/end", "cut", None)],
+)  # fmt: skip
+def test_an_event_is_about_the_table_that_its_target_names(house, action, target, table):
+    with acting(house.context, Actor("carla", "operator"), action, target):
+        pass
+    assert last(house).table == table
+
+
 def test_an_event_of_any_text_comes_back_as_it_was(house):
     nasty = {"a": "x: y\n'\"\\ \u2028 é", "b": [": ", None]}
     with acting(house.context, Actor("carla", "operator"), "try: it", "a b: c") as session:
@@ -196,6 +211,22 @@ def test_an_event_of_any_text_comes_back_as_it_was(house):
     assert (line.event.action, line.target, line.event.before) == ("try: it", "a b: c", nasty)
     again = Line.from_text(line.to_text())
     assert (again.entry, again.event) == (line.entry, line.event)
+    with house.database.read() as session:
+        assert house.context.book(session).verify().holds
+
+
+@pytest.mark.parametrize("letter", ['"', " ", "é"])
+def test_no_event_is_long_whatever_its_caller_writes(house, letter):
+    """Events are kept for ever, and a thousand are read at once."""
+    much = letter * 100_000
+    with acting(house.context, Actor("carla", "operator"), much, much) as session:
+        tables.tell(session, before=much, after=[much], more={"proposer": "ana", "reason": much})
+    event = last(house).event
+    assert len(last(house).entry.purpose) <= 20_100
+    assert (event.action, event.target) == (letter * 200, letter * 200)
+    assert event.more == {"proposer": "ana", "reason": "too long to keep"}
+    refused(house.analyst.get("/v1/tables/" + quote(letter) * 5_000), "not_found")
+    assert last(house).target == letter * 200
     with house.database.read() as session:
         assert house.context.book(session).verify().holds
 
@@ -243,6 +274,41 @@ def test_a_line_that_broke_off_swallows_none_after_it(house, tmp_path, lines):
     assert sinks.send_all()
     assert sinks.send_all(), "and it still knows how far it is"
     assert set(exported(house).splitlines()) <= set(file.read_text().splitlines())
+
+
+def test_a_copy_whose_first_line_broke_off_begins_again(house, tmp_path):
+    file = tmp_path / "log.jsonl"
+    file.write_text('{"id": 1, "acc')
+    house.set(audit_file=str(file))
+    assert Sinks(house.context).send_all()
+    assert file.read_text() == '{"id": 1, "acc\n' + exported(house)
+
+
+def test_a_copy_whose_last_line_is_long_is_not_written_anew(house, tmp_path, monkeypatch):
+    monkeypatch.setattr("frith.server.run.sinks._TAIL", 8)
+    file = tmp_path / "log.jsonl"
+    house.set(audit_file=str(file))
+    sinks = Sinks(house.context)
+    for name in ("x", "y"):
+        said(house.curator.post("/v1/members", json={"name": name}), 201)
+        assert sinks.send_all()
+        assert sinks.send_all()
+    assert file.read_text() == exported(house)
+
+
+@pytest.mark.parametrize("text", ["not a line\n", '{"id": 7}\n{"id": 8, "acc'])
+def test_a_copy_without_a_line_that_can_be_read_is_not_written_to(house, tmp_path, lines, text):
+    """Its end may be missing, or it is another file; to begin again, its operator moves it away."""
+    file = tmp_path / "log.jsonl"
+    file.write_text(text)
+    house.set(audit_file=str(file))
+    sinks = Sinks(house.context)
+    assert not sinks.send_all()
+    assert file.read_text() == text
+    assert "cannot be read" in lines[-1]["event"]
+    file.unlink()
+    assert sinks.send_all()
+    assert file.read_text() == exported(house)
 
 
 def test_a_database_that_lost_what_a_copy_has_changes_nothing(house, tmp_path):

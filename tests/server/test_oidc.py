@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import jwt
 import pytest
@@ -14,11 +15,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from frith.server.auth import login
+from frith.server.auth.acting import SINKS
 from frith.server.auth.members import add_member, find_subject
 from frith.server.auth.oidc import Issuer
 from frith.server.problems import Problem
 from frith.server.settings import Settings
 from tests.server.conftest import refused, said
+from tests.server.test_log import events
+from tests.server.test_pages import Browser
 
 AUDIENCE = "frith-server"
 KINDS = {
@@ -218,6 +222,48 @@ def test_only_the_issuers_answer_ends_a_session_here(joined):
             f"{login.CALLBACK}?state={state}&error=login_required", follow_redirects=False
         )
         assert answer.status_code == status
+
+
+def test_a_session_that_ends_with_the_issuers_is_an_event_and_waits_for_the_log(joined):
+    joined.set(oidc_client="frith", public_url="http://frith.test")
+    cookie = login.Begun("s", "n", "v", "/jobs", silent=True).to_cookie()
+    browser = Browser(joined, joined.sample.analyst_token)
+    browser.client.cookies.set(login.COOKIE, cookie, path=login.START)
+    before, ended = len(events(joined)), f"{login.CALLBACK}?state=s&error=login_required"
+    joined.context.memory[SINKS] = SimpleNamespace(is_late=lambda: True)
+    browser.get(ended, 503)
+    browser.get("/account")
+    del joined.context.memory[SINKS]
+    for _ in range(2):  # the second time, there is nothing to end
+        browser.client.cookies.set(login.COOKIE, cookie, path=login.START)
+        browser.get(ended, 303)
+    browser.get("/account", 303)
+    done = [line for line in events(joined)[before:] if line.outcome == "done"]
+    assert [(e.entry.actor, e.what, e.target) for e in done] == [("(issuer)", "sign out", "ana")]
+
+
+def test_an_address_whose_logins_fail_asks_the_issuer_no_more(joined, monkeypatch):
+    """The cookie is not signed, so anybody can make the server wait for the issuer."""
+    joined.set(oidc_client="frith", public_url="http://frith.test", failures_per_minute=5)
+    stopped = SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr("frith.server.auth.middleware.time", stopped)
+    asked, answers = [], iter([login.Identity("ana@example.org", "o", (), "")] * 9)
+
+    def finish(*_):
+        asked.append(1)
+        who = next(answers, None)
+        if who is None:
+            raise login._failed()
+        return who
+
+    monkeypatch.setattr(login, "finish", finish)
+    cookie = login.Begun("s", "n", "v", "/", silent=False).to_cookie()
+    visitor = joined.stranger(cookie=f"{login.COOKIE}={cookie}")
+    found = [visitor.get(f"{login.CALLBACK}?state=s&code=c").status_code for _ in range(24)]
+    assert found == [200] * 9 + [401] * 5 + [429] * 10, "right ones do not count"
+    assert len(asked) == 14
+    said(me(joined, joined.sample.analyst_token))
+    assert joined.stranger().post("/sign-in", data={"token": "frith_x_y"}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -449,6 +495,49 @@ def test_an_issuer_that_breaks_keeps_the_keys_that_are_known(issuer):
     issuer.broken, clock[0] = True, 61
     assert is_refused(checker, issuer.token("k9", key=KINDS["RS256"](), alg="RS256"))
     assert checker.subject(issuer.token()) == "ana@example.org"
+
+
+class Discovery:
+    """An issuer's discovery document in this process, and how often it was fetched."""
+
+    def __init__(self, monkeypatch):
+        self.found, self.asked, self.time = None, 0, 0.0
+        monkeypatch.setattr("frith.server.auth.oidc._get", self._get)
+        self.issuer = Issuer(Settings(oidc_issuer="https://issuer.example"), lambda: self.time)
+
+    def _get(self, url):
+        self.asked += 1
+        if self.found is None:
+            raise OSError
+        return {"issuer": "https://issuer.example"} | self.found
+
+    def look(self, name="token_endpoint"):
+        try:
+            return self.issuer.endpoint(name)
+        except Problem as problem:
+            return problem.code
+
+
+def test_an_issuer_that_does_not_answer_is_asked_once_a_minute(monkeypatch):
+    discovery = Discovery(monkeypatch)
+    assert {discovery.look() for _ in range(9)} == {"unavailable"}
+    assert discovery.asked == 1
+    discovery.found, discovery.time = {"token_endpoint": "https://issuer.example/token"}, 59.0
+    assert discovery.look() == "unavailable"
+    discovery.time = 60.0
+    assert {discovery.look() for _ in range(9)} == {"https://issuer.example/token"}
+    assert {discovery.look("userinfo_endpoint") for _ in range(9)} == {"not_offered"}
+    assert discovery.asked == 2, "also for what it does not offer"
+    discovery.time += 600
+    assert discovery.look() == "https://issuer.example/token"
+    assert discovery.asked == 3
+
+
+def test_one_thread_asks_where_an_issuers_services_are(monkeypatch):
+    discovery = Discovery(monkeypatch)
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: discovery.look(), range(32)))
+    assert (found, discovery.asked) == ({"unavailable"}, 1)
 
 
 def test_keys_are_fetched_over_http_alone(issuer, tmp_path):

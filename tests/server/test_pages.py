@@ -535,6 +535,18 @@ def test_a_dry_run_is_free_and_says_what_it_is(house, analyst):
     assert house.spent(house.own)[0] == 0
 
 
+def test_a_forms_reason_is_as_short_as_the_apis(house, analyst, curator):
+    """A reason is written into the ledger, for ever and for free."""
+    forest, long = analyst.train(house), {"epsilon": "0.3", "reason": '"' * 201}
+    train, raised = f"/tables/{house.table}/forests", f"/curate/tables/{house.table}/policy"
+    for kind in ("train", "dry-run"):
+        assert "at most 200" in analyst.post(train, 422, kind=kind, **long).text
+    assert "at most 200" in analyst.post(f"/forests/{forest}/scores", 422, **long).text
+    raise_ = long | {"epsilon": "50", "learners": "forest"}
+    assert "at most 200" in curator.post(raised, 422, **raise_).text
+    analyst.post(train, kind="dry-run", **long | {"reason": '"' * 200})
+
+
 def test_a_queued_job_can_be_cancelled_and_a_done_one_cannot(house, analyst):
     queued = job_of(analyst.post(f"/tables/{house.table}/forests", epsilon="1", learner="gini"))
     assert "Cancel" in check(analyst.get(f"/jobs/{queued}")).text

@@ -1,7 +1,10 @@
 """What needs a second person: raises of a budget, and requests that a policy wants approved."""
 
 import pytest
+from sqlalchemy import event
 
+from frith.server.budget import proposals
+from frith.server.schema import Proposal
 from tests.server.conftest import Person, refused, said
 from tests.server.test_log import last
 from tests.server.test_pages import Browser
@@ -137,3 +140,72 @@ def test_nobody_approves_what_their_service_account_asks_for(wary, otto, handed_
     assert house.work() == 0
     said(decide(house.curator, made))
     assert house.work() == 1
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_a_request_that_is_cancelled_leaves_nothing_to_decide(wary, otto, word):
+    house = wary
+    for i in range(3):
+        job = said(house.analyst.ask(house.table, epsilon=f"0.{6 + i}", reason="a paper"), 202)
+        said(house.analyst.post(f"/v1/jobs/{job['id']}/cancel"))
+    found = said(otto.get("/v1/proposals"))
+    assert {(p["state"], p["decider"]) for p in found} == {("rejected", "ana")}
+    assert "already" in refused(decide(otto, found[0], word), "conflict")
+    assert house.spent(house.own) == house.spent(house.table) == (0, 0)
+    assert said(house.curator.get("/v1/ledger/verification"))["holds"]
+
+
+def test_an_open_proposal_whose_request_waits_no_longer_can_be_rejected(wary, otto):
+    """Earlier versions left them open."""
+    house = wary
+    job = said(house.analyst.ask(house.table, epsilon="0.6", reason="a paper"), 202)
+    said(house.analyst.post(f"/v1/jobs/{job['id']}/cancel"))
+    (made,) = said(otto.get("/v1/proposals"))
+    with house.database.write() as session:
+        session.get(Proposal, made["id"]).state = "open"
+    assert "waits no longer" in refused(decide(otto, made), "conflict")
+    assert said(decide(otto, made, "reject"))["state"] == "rejected"
+    assert house.analyst.job(job["id"])["state"] == "cancelled"
+    assert house.spent(house.own) == (0, 0)
+
+
+def test_one_member_leaves_others_room_to_propose(wary, otto, monkeypatch):
+    monkeypatch.setattr(proposals, "_OPEN", 3)
+    monkeypatch.setattr(proposals, "_OPEN_OF_ONE", 2)
+    house, bea, eve = wary, wary.add("bea", to=wary.table), wary.add("eve", to=wary.table)
+    for epsilon in ("0.6", "0.7"):
+        said(house.analyst.ask(house.table, epsilon=epsilon, reason="a paper"), 202)
+    full = house.analyst.ask(house.table, epsilon="0.8", reason="a paper")
+    assert "of yours" in refused(full, "too_many")
+    said(bea.ask(house.table, epsilon="0.6", reason="a paper"), 202)
+    full = eve.ask(house.table, epsilon="0.6", reason="a paper")
+    assert "on this table" in refused(full, "too_many")
+    assert house.spent(f"{house.table}/eve") == (0, 0)
+    said(decide(otto, said(otto.get("/v1/proposals"))[0], "reject"))
+    said(eve.ask(house.table, epsilon="0.6", reason="a paper"), 202)
+
+
+def test_an_open_proposal_is_listed_however_many_were_decided_after_it(house, monkeypatch):
+    monkeypatch.setattr(proposals, "_DECIDED", 2)
+    waiting = [propose(house, epsilon) for epsilon in ("50", "51", "52")]
+    house.clock.wait(minutes=1)
+    for epsilon in ("60", "61", "62"):
+        said(decide(house.curator, propose(house, epsilon), "reject"))
+    found = said(house.curator.get("/v1/proposals"))
+    assert [p["state"] for p in found] == ["open"] * 3 + ["rejected"] * 2
+    assert {p["id"] for p in found[:3]} == {p["id"] for p in waiting}
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_a_decision_locks_the_job_before_the_ledger_as_cancelling_does(wary, otto, word):
+    """In another order, two transactions of PostgreSQL would wait for each other."""
+    house, locked = wary, []
+    said(house.analyst.ask(house.table, epsilon="0.6", reason="a paper"), 202)
+    (made,) = said(otto.get("/v1/proposals"))
+
+    def note(connection, cursor, statement, *_):
+        locked.extend(name for name in ("job", "ledger_head") if f"FROM {name}" in statement)
+
+    event.listen(house.database._writers, "before_cursor_execute", note)
+    said(decide(otto, made, word))
+    assert locked[:2] == ["job", "ledger_head"]

@@ -5,7 +5,7 @@ import sys
 import threading
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from frith.ledger.database import Database, StoreError
 from frith.server.context import Context
@@ -242,6 +242,17 @@ def test_a_server_is_alive_whatever_else_is_wrong_and_ready_if_nothing_is(house,
     assert not said(answer, 503)["checks"]["database"]
     assert answer.headers["retry-after"] == "5"
     assert said(stranger.get("/health")) == {"status": "ok"}
+
+
+def test_readiness_reads_one_entry_however_long_the_ledger_is(house):
+    """Drivers fetch every row that a query does not leave out."""
+    asked = []
+    event.listen(
+        house.database._readers, "before_cursor_execute", lambda *args: asked.append(args[2])
+    )
+    ready.Readiness().look(house.context)
+    (query,) = [query for query in asked if "FROM entry" in query]
+    assert "LIMIT" in query
 
 
 def test_a_disk_without_room_is_not_ready(house):

@@ -18,7 +18,9 @@ ACCOUNT = "(events)"
 """The account of all events; no table can have this name."""
 SUBJECT = "event"
 _START = SUBJECT + MEANS
-_LONGEST = 20_000  # characters of what was before and after
+_LONGEST = 20_000  # characters of an event
+_SHORT = 200  # characters of a name in it
+_TOO_LONG = "too long to keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,28 @@ class Event:
 
     @property
     def purpose(self) -> str:
-        """The text of the event's entry. It has no space in it, so that it ends where it should."""
+        """The text of the event's entry. It has no space in it, so that it ends where it should.
+
+        Callers choose parts of it, and it is kept for ever: names are cut, and what is long is left out.
+        """
         document = {name: getattr(self, name) for name in self.__slots__}
+        document |= {name: document[name][:_SHORT] for name in _NAMES}
         kept = {name: value for name, value in document.items() if value not in ("", None, {})}
-        text = json.dumps(kept, separators=(",", ":"))
-        if len(text) > _LONGEST:
-            kept |= {name: "too long to keep" for name in ("before", "after") if name in kept}
-            text = json.dumps(kept, separators=(",", ":"))
-        return _START + text.replace(" ", "\\u0020")
+        if len(_written(kept)) > _LONGEST:
+            kept |= {name: _TOO_LONG for name in ("before", "after") if name in kept}
+            kept |= {"more": {k: _shortened(v) for k, v in self.more.items()}} if self.more else {}
+        return _START + _written(kept)
+
+
+_NAMES = ("action", "target", "outcome", "role", "address", "request", "via")
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020")
+
+
+def _shortened(value: Any) -> Any:
+    return value if len(_written(value)) <= 6 * _SHORT else _TOO_LONG
 
 
 def event_in(entry: Receipt) -> Event | None:

@@ -19,10 +19,11 @@ from frith.ledger.events import Event, event_in
 ON_TABLES = frozenset({
     "register", "set policy", "raise version", "add batch", "grant", "withdraw", "ask",
     "add curator", "remove curator", "propose raise", "approve raise", "reject raise",
-    "approve request", "reject request",
+    "approve request", "reject request", "buy domain",
 })  # fmt: skip
 """Actions whose target begins with the name of a table."""
 _AFTER_TABLE = re.compile("[/@+]")
+_NAMED = re.compile(r"\{(\w+)\}")
 _AT_ONCE = 1_000  # lines read at a time
 _MOST = 20_000  # lines that one search looks at
 
@@ -54,10 +55,11 @@ class Line:
     @property
     def table(self) -> str | None:
         """The table that the line is about; None for lines about members, tokens and jobs."""
-        action = "" if self.event is None else self.event.action
-        if action and action not in ON_TABLES and "{table}" not in action:
-            return None
-        return _AFTER_TABLE.split(self.target)[0]
+        if self.event is None or self.event.action in ON_TABLES:
+            return _AFTER_TABLE.split(self.target)[0]
+        named = _NAMED.findall(self.event.action)  # a route: its target has what its path names
+        parts = dict(zip(named, self.target.split("/"), strict=False))
+        return parts.get("table")
 
     def to_text(self) -> str:
         """The line as JSON. Its actor is read back from the salt, which the hash binds."""

@@ -60,7 +60,7 @@ def change_member(member: str, asked: MemberChangeRequest, caller: Called) -> re
 
 @router.get("/members/{member}/tokens")
 def list_tokens(member: str, caller: Called) -> list[responses.Token]:
-    """A member's tokens, without their secrets: your own, or anybody's for operators."""
+    """A member's tokens, without their secrets: your own, or anybody's for operators and auditors."""
     _must_be(member, caller)
     with caller.read() as session:
         members.get_member(session, member)

@@ -43,6 +43,6 @@ def reject(proposal: str, caller: Called) -> responses.Proposal:
 
 
 def _decide(proposal: str, caller: Caller, approve: bool) -> responses.Proposal:
-    with caller.act("approve" if approve else "reject", proposal) as session:
+    with caller.act("approve" if approve else "reject", proposal, lock=False) as session:
         found = proposals.decide(caller.context, session, proposal, caller.member, approve, settle)
         return proposals.document(found)

@@ -44,6 +44,11 @@ class RateLimit:
                 self._levels.popitem(last=False)
             return True
 
+    def take_back(self, caller: str) -> None:
+        """Undo one `add`."""
+        with self._lock:
+            self._levels[caller] = (max(0.0, self._level(caller) - 1), self._clock())
+
     def _level(self, caller: str) -> float:
         level, at = self._levels.get(caller, (0.0, 0.0))
         return max(0.0, level - (self._clock() - at) * self._events / self._seconds)

@@ -60,9 +60,9 @@ class AuthMiddleware:
         self._app, self._context, self._prepare = app, context, prepare
         settings = context.settings
         self.issuer = Issuer(settings) if settings.oidc_issuer else None
-        self._failures, self._guesses = (
-            RateLimit(settings.failures_per_minute, 60, time.monotonic) for _ in range(2)
-        )  # from an address; from an address at one token
+        self._failures, self._guesses, self._logins = (
+            RateLimit(settings.failures_per_minute, 60, time.monotonic) for _ in range(3)
+        )  # from an address; from an address at one token; from an address by the issuer
         self._requests = RateLimit(settings.requests_per_second, 1, time.monotonic)
         self._sign_ins = RateLimit(_SIGN_INS, 60, time.monotonic)
         self._known: OrderedDict[str, None] = OrderedDict()
@@ -100,8 +100,20 @@ class AuthMiddleware:
         if not self._sign_ins.add(member):
             raise Problem(ProblemCode.TOO_MANY, "too many sign-ins; wait a minute", wait=60)
 
+    def begin_login(self, address: str) -> None:
+        """Count a login by the issuer as failed until it has succeeded; past the limit, refuse it.
+
+        Counted before the issuer is asked, which takes seconds: many at once must not occupy every thread.
+        """
+        if not self._logins.add(address):
+            raise Problem(ProblemCode.TOO_MANY, "too many failed logins; wait a minute", wait=60)
+
+    def end_login(self, address: str) -> None:
+        """A login that has begun was right, so it does not count."""
+        self._logins.take_back(address)
+
     def count_failure(self, address: str) -> None:
-        """Count a failed login; past the limit, its address must wait."""
+        """Count a wrong token; past the limit, its address must wait."""
         if not self._failures.add(address):
             raise _too_many_guesses()
 

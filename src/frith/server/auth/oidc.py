@@ -47,7 +47,8 @@ class Issuer:
         self._keys, self._asked = _Keys(), -float("inf")
         self._fetching = threading.Lock()
         self._services: dict[str, Any] = {}
-        self._services_at = -float("inf")
+        self._services_at = self._services_asked = -float("inf")
+        self._discovering = threading.Lock()
 
     def bearer(self, token: str) -> dict[str, Any]:
         """The claims of a valid bearer token, or `unauthorized`."""
@@ -82,21 +83,39 @@ class Issuer:
 
     def endpoint(self, name: str) -> str:
         """The address of one of the issuer's services, from its discovery document."""
-        now = self._now()
-        if name not in self._services or now - self._services_at >= _LIFETIME:
-            try:
-                found = _get(self._discovery)
-            except (OSError, ValueError):
-                found = {}
-            if found.get("issuer") != self._issuer:
-                raise Problem(
-                    ProblemCode.UNAVAILABLE, "the issuer cannot be reached", wait=_SECONDS
-                )
-            self._services, self._services_at = found, now
-        place = str(self._services.get(name, ""))
+        place = str(self._discovered(name).get(name, ""))
         if not place.startswith(("https://", "http://")):
             raise Problem(ProblemCode.NOT_OFFERED, "the issuer does not offer this")
         return place
+
+    def _discovered(self, name: str) -> dict[str, Any]:
+        """The discovery document; one thread fetches it at a time, at most once a minute."""
+        known = self._fresh_services()
+        if name in known:
+            return known
+        with self._discovering:
+            now, known = self._now(), self._fresh_services()
+            if name not in known and now - self._services_asked >= _REFRESH:
+                self._services_asked = now
+                found = self._discover()
+                if found.get("issuer") == self._issuer:
+                    self._services, self._services_at = found, now
+                    return found
+            if not known:
+                raise Problem(
+                    ProblemCode.UNAVAILABLE, "the issuer cannot be reached", wait=_REFRESH
+                )
+            return known
+
+    def _fresh_services(self) -> dict[str, Any]:
+        return self._services if self._now() - self._services_at < _LIFETIME else {}
+
+    def _discover(self) -> dict[str, Any]:
+        try:
+            found = _get(self._discovery)
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _key(self, kid: str) -> jwt.PyJWK | None:
         """The key with this id; old keys and an unknown id make us fetch them again.

@@ -80,6 +80,12 @@ def _halfway(token: Token) -> str:
     return stamp(created + (expires - created) / 2)
 
 
+def holder_of(session: Session, cookie: str) -> str | None:
+    """The member whose session a cookie is, also after it expired."""
+    found = session.execute(_SIGNED_IN, {"hash": hashed(cookie)}).first()
+    return None if found is None else str(found.Member.name)
+
+
 def sign_out(session: Session, cookie: str) -> None:
     found = session.get(BrowserSession, hashed(cookie))
     if found is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import ProblemCode, ProposalKind, ProposalState
@@ -26,6 +26,8 @@ from frith.server.problems import Problem, conflict, invalid
 from frith.server.schema import Job, Member, Proposal
 
 _OPEN = 100  # proposals of one table that may wait at once
+_OPEN_OF_ONE = 20  # of these, by one member
+_DECIDED = 100  # decided proposals that are listed, the newest
 
 Settle = Callable[[Context, Session, Job, bool], None]
 """Queues a job that was approved, or ends one that was rejected."""
@@ -63,12 +65,7 @@ def _add(
         raise invalid("a service account proposes nothing; its owner may")
     if not reason.strip():
         raise invalid("say why: somebody else has to approve this")
-    waiting = Proposal.state == ProposalState.OPEN
-    if (
-        len(session.scalars(select(Proposal.id).where(Proposal.table == table, waiting)).all())
-        >= _OPEN
-    ):
-        raise Problem(ProblemCode.TOO_MANY, "too much waits for approval on this table already")
+    _check_room(session, table, by)
     made = Proposal(
         id=context.new_secret(8), kind=kind, table=table, member=by.name, job=job,
         document=document, reason=reason.strip(), created=context.now(), state=ProposalState.OPEN,
@@ -80,13 +77,36 @@ def _add(
     return made
 
 
+def _check_room(session: Session, table: str, by: Member) -> None:
+    """Refuse one more open proposal; no member may take the room of all others."""
+    waiting = select(func.count()).where(
+        Proposal.table == table, Proposal.state == ProposalState.OPEN
+    )
+    if (session.scalar(waiting) or 0) >= _OPEN:
+        raise Problem(ProblemCode.TOO_MANY, "too much waits for approval on this table already")
+    if (session.scalar(waiting.where(Proposal.member == by.name)) or 0) >= _OPEN_OF_ONE:
+        raise Problem(
+            ProblemCode.TOO_MANY, "too much of yours waits for approval on this table already"
+        )
+
+
 def list_proposals(session: Session, member: Member) -> list[Proposal]:
-    """The open and decided proposals that a member may see, the newest first."""
-    query = select(Proposal).order_by(Proposal.created.desc(), Proposal.id.desc()).limit(_OPEN)
+    """All open proposals that a member may see, then the last decided ones; the newest first."""
+    query = select(Proposal).order_by(Proposal.created.desc(), Proposal.id.desc())
     if not member.sees_everything:
         mine = Proposal.table.in_(curated_by(session, member))
         query = query.where(or_(mine, Proposal.member == member.name))
-    return list(session.scalars(query))
+    waiting = query.where(Proposal.state == ProposalState.OPEN)
+    decided = query.where(Proposal.state != ProposalState.OPEN).limit(_DECIDED)
+    return [*session.scalars(waiting), *session.scalars(decided)]
+
+
+def take_back(context: Context, session: Session, job: Job, by: Member) -> None:
+    """Reject the open proposal of a job that is cancelled."""
+    query = select(Proposal).where(Proposal.job == job.id, Proposal.state == ProposalState.OPEN)
+    for found in session.scalars(query.with_for_update()):
+        found.state = ProposalState.REJECTED
+        found.decider, found.decided = by.name, context.now()
 
 
 def find(session: Session, proposal: str, member: Member) -> Proposal:
@@ -101,7 +121,13 @@ def find(session: Session, proposal: str, member: Member) -> Proposal:
 def decide(
     context: Context, session: Session, proposal: str, by: Member, approve: bool, settle: Settle
 ) -> Proposal:
-    """Approve or reject what somebody else proposed, and do what was approved."""
+    """Approve or reject what somebody else proposed, and do what was approved.
+
+    Locks the job before the ledger, as workers do, so that there is no deadlock.
+    """
+    named = session.scalar(select(Proposal.job).where(Proposal.id == proposal))
+    job = None if named is None else session.get_one(Job, named, with_for_update=True)
+    context.book(session).lock()
     found = find(session, proposal, by)
     word = "approve" if approve else "reject"
     tell(
@@ -120,8 +146,7 @@ def decide(
         raise conflict(f"{found.member}, who proposed this, is disabled; propose it anew")
     found.state = ProposalState.APPROVED if approve else ProposalState.REJECTED
     found.decider, found.decided = by.name, context.now()
-    if found.kind == ProposalKind.REQUEST:
-        job = session.get_one(Job, found.job)
+    if job is not None:
         tell(session, after={"job": job.id})
         settle(context, session, job, approve)
     elif approve:

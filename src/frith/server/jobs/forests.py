@@ -185,9 +185,8 @@ def list_scores(context: Context, session: Session, forest: Job) -> list[Job]:
 def forest_of_score(session: Session, score: Job) -> Job | None:
     """The job that made the forest of a score."""
     query = select(Job).where(Job.member == score.member, Job.release == score.forest)
-    return session.scalars(
-        query.where(Job.kind != JobKind.SCORE).order_by(Job.created.desc())
-    ).first()
+    query = query.where(Job.kind != JobKind.SCORE).order_by(Job.created.desc())
+    return session.scalars(query.limit(1)).first()
 
 
 def ask(

@@ -22,6 +22,7 @@ from frith.server.auth.members import get_member
 from frith.server.auth.roles import curates
 from frith.server.budget.accounts import settle_neighbors
 from frith.server.budget.checks import doubt_terms
+from frith.server.budget.proposals import take_back
 from frith.server.budget.tables import get_table, see
 from frith.server.budget.terms import Terms, batch_terms, policy_terms
 from frith.server.context import Context
@@ -226,6 +227,7 @@ def cancel(context: Context, session: Session, job: Job, by: Member) -> None:
         state = shown_state(context, job)
         raise conflict(f"only a job that has not ended can be cancelled, and this is {state}")
     _cancel_reservations(context, session, job)
+    take_back(context, session, job, by)
     give_back_room(session, job)
     job.state, job.finished, job.lease = JobState.CANCELLED, context.now(), None
 
@@ -242,10 +244,15 @@ def fail(context: Context, session: Session, job: Job, problem: str) -> None:
 
 
 def settle(context: Context, session: Session, job: Job, approve: bool) -> None:
-    """Queue a job that waited for approval, or end it: nothing was charged yet."""
-    session.refresh(job, with_for_update=True)
+    """Queue a job that waited for approval, or end it: nothing was charged yet.
+
+    The caller has locked the job. One that waits no longer is left alone.
+    """
     if job.state != JobState.WAITING:
-        raise conflict(f"the request waits no longer; it is {shown_state(context, job)}")
+        if approve:
+            state = shown_state(context, job)
+            raise conflict(f"the request waits no longer; it is {state}, so reject this")
+        return
     if approve:
         job.state = JobState.QUEUED
     else:

@@ -130,6 +130,7 @@ def _same_body(
         _same_requests(view, asked)
         .where(Job.member == member.name, may_answer(context))
         .order_by(Job.created)
+        .limit(1)
     )
     return session.scalars(query).first()
 
@@ -183,7 +184,7 @@ def _reserve(
     price = quote(context, session, view, job.member, asked.budget, batch)
     require(price)
     done = _same_requests(view, asked).where(Job.state == JobState.DONE, Job.release.is_not(None))
-    earlier = session.scalars(done.order_by(Job.created)).first()
+    earlier = session.scalars(done.order_by(Job.created).limit(1)).first()
     job.release = earlier.release if earlier is not None else None
     on_table = price.cost if earlier is None else Fraction(0)
     book.reserve(table, job.id, on_table, asked.purpose, view.neighbors)

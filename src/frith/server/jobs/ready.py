@@ -66,7 +66,8 @@ def _disk(context: Context) -> bool:
 def _ledger(context: Context, session: Session) -> bool:
     """Whether no verification found anything and the chain's head is its last entry; reads a few rows."""
     connection = session.connection()
-    last = connection.execute(select(entry.c.id, entry.c.hash).order_by(entry.c.id.desc())).first()
+    newest = select(entry.c.id, entry.c.hash).order_by(entry.c.id.desc()).limit(1)
+    last = connection.execute(newest).first()
     said = connection.execute(select(head.c.entry, head.c.hash)).first()
     is_last = last is None or said == last
     return is_last and context.watch.state is not ChainState.BROKEN

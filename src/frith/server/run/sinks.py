@@ -29,7 +29,8 @@ log = structlog.get_logger("frith.log")
 _EVERY_SECONDS = 0.5
 _AT_ONCE = 500  # lines in one request
 _SECONDS = 10  # to wait for a webhook
-_TAIL = 1 << 20  # bytes at the end of a file that hold its last line
+_TAIL = 1 << 20  # bytes at the end of a file that usually hold its last line
+_LONGEST_TAIL = 1 << 26  # bytes at its end that are looked at
 
 
 Last = tuple[int, str]
@@ -56,15 +57,19 @@ class FileSink:
         if not self._path.exists():  # moved away: the new one is complete too
             return 0, ""
         with self._path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-            text = file.read().decode("utf-8", "replace")
-        for line in reversed(text.split("\n")[:-1]):
-            try:
-                found = json.loads(line)
-                return int(found["id"]), str(found["hash"])
-            except (ValueError, KeyError, TypeError):  # empty, or an interrupted write
-                continue
-        return 0, ""
+            size, tail = file.seek(0, os.SEEK_END), _TAIL
+            while True:
+                begin = max(0, size - tail)
+                file.seek(begin)
+                whole = file.read(size - begin).split(b"\n")[1 if begin else 0 : -1]
+                for found in filter(None, map(_number_and_hash, reversed(whole))):
+                    return found
+                if not begin or tail >= _LONGEST_TAIL:
+                    break
+                tail *= 8
+        if begin or any(whole):
+            raise _Unreadable
+        return 0, ""  # no line was ever written to its end
 
     def send(self, found: Sequence[Line]) -> None:
         """An interrupted write must not swallow the first of these lines."""
@@ -88,6 +93,19 @@ class FileSink:
             os.close(place)
         if written != len(data):
             raise OSError("the disk is full")
+
+
+def _number_and_hash(line: bytes) -> Last | None:
+    """What a line says of its entry; None if it is empty, or an interrupted write."""
+    try:
+        found = json.loads(line)
+        return int(found["id"]), str(found["hash"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+class _Unreadable(Exception):
+    """A copy does not say how far it is: to begin again at its end would repeat the whole log."""
 
 
 class WebhookSink:
@@ -182,6 +200,9 @@ class Sinks:
                 after = found[-1].entry.id
         except RolledBack:
             log.error("the database is behind a copy of its audit log: it was rolled back")
+            return False
+        except _Unreadable:
+            log.error("the last line of the audit log's file cannot be read; move the file away")
             return False
         except Exception as error:  # noqa: BLE001 - what it says may quote a URL with a password
             log.error("a copy of the audit log cannot be written", error=type(error).__name__)

@@ -21,7 +21,7 @@ class Watcher:
     """Watches inside its `with` block. Sales continue meanwhile, and stop if it finds something."""
 
     def __init__(self, context: Context):
-        self._context, self._over = context, threading.Event()
+        self._context, self._over, self._due = context, threading.Event(), 0.0
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Watcher:
@@ -33,20 +33,28 @@ class Watcher:
         self._thread.join()
 
     def _watch(self) -> None:
-        every, due = self._context.settings.verify_hours * 3600, 0.0
+        context = self._context
         while not self._over.is_set():
-            try:
-                is_broken = self._context.watch.state is ChainState.BROKEN  # or was: look again
-                if is_broken or time.monotonic() >= due:
-                    self._look()
-                    due = time.monotonic() + (every or float("inf"))
-                keep_time(self._context)
-                tell_alerts(self._context)
-            except _Over:
-                return
-            except Exception as error:  # noqa: BLE001 - whatever it is, the watch goes on
-                log.warning("the ledger cannot be read; trying again", error=type(error).__name__)
+            for step in (
+                self._look_if_due,
+                lambda: keep_time(context),
+                lambda: tell_alerts(context),
+            ):
+                try:
+                    step()
+                except _Over:
+                    return
+                except Exception as error:  # noqa: BLE001 - whatever it is, the watch goes on
+                    name = type(error).__name__
+                    log.warning("the ledger cannot be read; trying again", error=name)
             self._over.wait(_FOLLOW_SECONDS)
+
+    def _look_if_due(self) -> None:
+        is_broken = self._context.watch.state is ChainState.BROKEN  # or was: look again
+        if is_broken or time.monotonic() >= self._due:
+            self._look()
+            hours = self._context.settings.verify_hours
+            self._due = time.monotonic() + (hours * 3600 or float("inf"))
 
     def _look(self) -> None:
         """Verify everything, at half speed: requests are answered by the same process."""

@@ -25,7 +25,7 @@ from frith.server.jobs.forests import Released
 from frith.server.problems import Problem
 from frith.server.web.confirming import confirm, is_confirmed
 from frith.server.web.downloads import IMAGE, download, find
-from frith.server.web.forms import EMPTY, Form, PostedForm
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_reason
 from frith.server.web.page_request import Page, PageRequest
 from frith.server.web.prices import price
 from frith.server.web.tables import own_account, slider
@@ -130,8 +130,8 @@ def _ask(
         return question
     try:
         budget = read_budget(form.text("epsilon"), form.text("delta") or "0")
+        reason = read_reason(form)
         with page.act("ask", forest) as session:
-            reason = form.text("reason")
             job = forests.ask(
                 page.context, session, forest, page.member, budget, about, reason=reason
             )
@@ -148,6 +148,7 @@ def _confirm(
         try:
             found = forests.find_forest(page.context, session, forest, page.member)
             view = tables.see(session, found.job.table, page.member)
+            read_reason(form)
         except Problem:
             return None
         epsilon, delta = form.text("epsilon"), form.text("delta")

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
 
+from frith.client.documents import Text
 from frith.client.kinds import ProblemCode
 from frith.client.requests import RequestDocument
 from frith.errors import FormatError
@@ -51,6 +52,15 @@ def read_document(kind: type[R], data: dict[str, Any]) -> R:
         return kind.read(data)
     except FormatError as error:
         raise invalid(str(error)) from None
+
+
+class _Reason(RequestDocument):
+    reason: Text
+
+
+def read_reason(form: Form) -> str:
+    """The reason that a form gives."""
+    return read_document(_Reason, {"reason": form.text("reason")}).reason
 
 
 async def read_form(request: Request) -> Form:

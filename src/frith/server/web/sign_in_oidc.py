@@ -16,7 +16,7 @@ from frith.server.auth.acting import acting, tell, write_refusal
 from frith.server.auth.caller import actor_of, address_of
 from frith.server.auth.login import COOKIE as LOGIN_COOKIE
 from frith.server.auth.middleware import cookie_of
-from frith.server.auth.sessions import sign_out
+from frith.server.auth.sessions import holder_of, sign_out
 from frith.server.context import Context
 from frith.server.problems import Problem, unauthorized
 from frith.server.web.render import render_page
@@ -46,20 +46,24 @@ def come_back(request: Request) -> Response:
     """Finish the login that this browser began."""
     context, issuer = _issuer(request)
     begun = login.Begun.from_cookie(request.cookies.get(LOGIN_COOKIE, ""))
+    auth, address = request.state.auth, address_of(request.scope)
+    auth.begin_login(address)
     answer: Response
     try:
         if begun is None:
             raise unauthorized()
         begun, said = replace(begun, next=safe_next(begun.next)), dict(request.query_params)
         if begun.silent and said.get("error") and login.is_answer(begun, said):
-            return _forget(_end(request, context, begun.next))
+            answer = _end(request, context, begun.next)
+            auth.end_login(address)
+            return _forget(answer)
         who = login.finish(context, issuer, begun, said)
         cookie = _enter(request, context, who)
     except Problem as problem:
-        request.state.auth.count_failure(address_of(request.scope))
         write_refusal(context, actor_of(request.scope), "sign in", "issuer", problem)
         answer = _sign_in_page(context, problem)
         return _forget(answer)
+    auth.end_login(address)
     answer = _go_on(begun.next)
     set_session(answer, context, cookie)
     return _forget(answer)
@@ -109,8 +113,12 @@ def _enter(request: Request, context: Context, who: login.Identity) -> str:
 
 def _end(request: Request, context: Context, next: str) -> Response:
     """Ends the session here after the issuer ended its own."""
-    with context.database.write() as session:
-        sign_out(session, cookie_of(request.scope))
+    cookie, actor = cookie_of(request.scope), replace(actor_of(request.scope), name=ISSUER)
+    with context.database.read() as session:
+        member = holder_of(session, cookie)
+    if member is not None:
+        with acting(context, actor, "sign out", member) as session:
+            sign_out(session, cookie)
     return RedirectResponse(f"/sign-in?next={quote(next, safe='/')}", status_code=303)
 
 

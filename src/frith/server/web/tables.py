@@ -21,7 +21,7 @@ from frith.server.problems import Problem
 from frith.server.schema import Job
 from frith.server.web import texts
 from frith.server.web.confirming import confirm, is_confirmed
-from frith.server.web.forms import EMPTY, Form, PostedForm
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_reason
 from frith.server.web.learners import offers, read_parameters
 from frith.server.web.page_request import Page, PageRequest
 from frith.server.web.prices import price
@@ -99,6 +99,7 @@ def _confirm(page: PageRequest, table: str, form: Form) -> HTMLResponse | None:
         try:
             view = tables.see(session, table, page.member)
             _read_request(view, JobKind.TRAIN, form)
+            read_reason(form)
         except Problem:
             return None
         learner = form.text("learner") or view.learner
@@ -119,10 +120,10 @@ def _read_request(view: View, kind: str, form: Form) -> JobRequest:
 
 
 def _ask(page: PageRequest, table: str, kind: str, form: Form) -> Job:
+    reason = read_reason(form)
     with page.act("ask", table) as session:
         view = tables.see(session, table, page.member)
         asked = _read_request(view, kind, form)
-        reason = form.text("reason")
         return queue.accept(page.context, session, view, page.member, asked, reason=reason)
 
 

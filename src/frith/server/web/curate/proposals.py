@@ -38,6 +38,6 @@ def reject(form: PostedForm, proposal: str, page: Page) -> Response:
 
 
 def _decide(page: PageRequest, proposal: str, approve: bool) -> Response:
-    with page.act("approve" if approve else "reject", proposal) as session:
+    with page.act("approve" if approve else "reject", proposal, lock=False) as session:
         proposals.decide(page.context, session, proposal, page.member, approve, settle)
     return page.go("curate", "proposals", done="approved" if approve else "rejected")

@@ -22,7 +22,7 @@ from frith.server.problems import Problem
 from frith.server.sources import shown
 from frith.server.web import charts, texts
 from frith.server.web.curate.register import policy_request, source_fields
-from frith.server.web.forms import EMPTY, Form, PostedForm, read_document
+from frith.server.web.forms import EMPTY, Form, PostedForm, read_document, read_reason
 from frith.server.web.page_request import Page, PageRequest
 
 router = APIRouter(prefix="/curate/tables/{table}")
@@ -43,7 +43,7 @@ def set_policy(form: PostedForm, table: str, page: Page) -> Response:
         with page.read() as session:
             is_raise = tables.policy_of(tables.get_table(session, table)).is_raised_by(policy)
         if is_raise:
-            reason = form.text("reason")
+            reason = read_reason(form)
             with page.act("propose raise", table) as session:
                 proposals.propose_raise(page.context, session, table, page.member, asked, reason)
             return page.go("curate", "proposals", done="proposed")
