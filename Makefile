@@ -43,7 +43,7 @@ test: style java chromium  ## everything CI checks, in minutes
 
 tests: $(READY)
 	$(BIN)/frith warm
-	$(BIN)/python -m pytest -n 4 --dist loadgroup --durations=10
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=10
 
 lint: style types
 
@@ -55,7 +55,7 @@ types: $(READY)
 	nice -n 5 $(BIN)/mypy
 
 coverage: $(READY)  ## the share of src/frith that tests run in their own processes
-	$(BIN)/python -m pytest -n 4 --dist loadgroup --cov=frith --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --cov=frith --cov-report=term:skip-covered
 
 pythons: $(READY)  ## a small test on each other Python that is claimed and can be found
 	$(BIN)/python benchmarks/pythons.py

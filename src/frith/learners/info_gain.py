@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from frith.curator import CuratorLike
+from frith.domain import Domain
 from frith.forest import Forest
 from frith.growing.grower import Grower
 from frith.growing.random_trees import floor_log
@@ -131,12 +132,16 @@ class InfoGainForestClassifier(PrivateForestClassifier):
 
     def learn(self, curator: CuratorLike) -> Forest:
         exponential = is_exponential(self.mechanism, curator.budget.delta)
+        bins, for_splits = whole("bins", self.bins, least=2), share("split_share", self.split_share)
+        n_trees = None if self.n_trees is None else whole("n_trees", self.n_trees)
+        depth = None if self.max_depth is None else whole("max_depth", self.max_depth)
+        n_features, rng = self._n_features(curator.domain), structure_rng(self.random_state)
         n = curator.records(share("size_share", self.size_share))
-        n_trees, depth = self._shape(curator, n)
-        grower = Grower(curator.domain, n_trees, whole("bins", self.bins, least=2))
-        may_ask = self._features(grower)
+        n_trees, depth = _shape(curator, n, n_trees, depth)
+        grower = Grower(curator.domain, n_trees, bins)
+        may_ask = _features(grower, n_features, rng)
         by = criterion("entropy", n)
-        splits = share("split_share", self.split_share) * curator.remaining_share
+        splits = for_splits * curator.remaining_share
         open_nodes = list(grower.roots)
         for number in range(1, depth + 1):
             level, allowed = grower.level(open_nodes)
@@ -155,29 +160,34 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         trees = grower.trees()
         return forest_of_leaves(curator, trees, count_leaves(curator, trees), vote="shares")
 
-    def _shape(self, curator: CuratorLike, n: int) -> tuple[int, int]:
-        """Number and depth of trees: as asked, else from public facts alone."""
-        domain = curator.domain
-        epsilon = float(curator.budget.epsilon) / curator.records_per_unit
-        signal = float("inf") if curator.is_exact else n * epsilon
-        trees = max(1, min(8, int(signal / (20_000 * domain.n_labels)) if signal < 1e18 else 8))
-        n_trees = trees if self.n_trees is None else whole("n_trees", self.n_trees)
-        if self.max_depth is not None:
-            return n_trees, whole("max_depth", self.max_depth)
-        useful = [a.branches for a in domain.attributes if a.size > 1] or [2]
-        mean = Fraction(sum(useful), len(useful))
-        room = n if curator.is_exact else signal / (10 * n_trees * domain.n_labels)
-        return n_trees, max(1, min(8, len(useful), floor_log(Fraction(room), mean)))
-
-    def _features(self, grower: Grower) -> np.ndarray:
-        """Which attributes each tree may ask: public randomness."""
-        k = len(grower.domain.attributes)
+    def _n_features(self, domain: Domain) -> int:
+        """How many attributes each tree may ask."""
         part = float(self.max_features)
         if not 0 < part <= 1:
             raise ValueError(
                 f"max_features must be over 0 and at most 1, and is {self.max_features!r}"
             )
-        n_features = max(1, round(part * k))
-        rng = structure_rng(self.random_state)
-        order = np.array([rng.permutation(k) for _ in range(grower.n_trees)])
-        return order < n_features
+        return max(1, round(part * len(domain.attributes)))
+
+
+def _shape(curator: CuratorLike, n: int, n_trees: int | None, depth: int | None) -> tuple[int, int]:
+    """Number and depth of trees: as asked, else from public facts alone."""
+    domain = curator.domain
+    epsilon = float(curator.budget.epsilon) / curator.records_per_unit
+    signal = float("inf") if curator.is_exact else n * epsilon
+    if n_trees is None:
+        trees = int(signal / (20_000 * domain.n_labels)) if signal < 1e18 else 8
+        n_trees = max(1, min(8, trees))
+    if depth is not None:
+        return n_trees, depth
+    useful = [a.branches for a in domain.attributes if a.size > 1] or [2]
+    mean = Fraction(sum(useful), len(useful))
+    room = n if curator.is_exact else signal / (10 * n_trees * domain.n_labels)
+    return n_trees, max(1, min(8, len(useful), floor_log(Fraction(room), mean)))
+
+
+def _features(grower: Grower, n_features: int, rng: np.random.Generator) -> np.ndarray:
+    """Which attributes each tree may ask: public randomness."""
+    k = len(grower.domain.attributes)
+    order = np.array([rng.permutation(k) for _ in range(grower.n_trees)])
+    return order < n_features

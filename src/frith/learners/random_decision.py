@@ -131,10 +131,10 @@ class RandomDecisionForestClassifier(PublicTreesClassifier):
 
     def grow(self, curator: CuratorLike) -> Trees:
         n_trees, max_depth = whole("n_trees", self.n_trees), self.max_depth
+        rng = structure_rng(self.random_state)
         if max_depth is None:
             n = curator.records(share("size_share", self.size_share))
             max_depth = random_tree_depth(curator.domain, n, n_trees)
-        rng = structure_rng(self.random_state)
         return grow_random_trees(curator.domain, n_trees, whole("max_depth", max_depth), rng)
 
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:

@@ -143,8 +143,8 @@ class RandomDecisionForestRegressor(PrivateForestRegressor):
 
     def grow(self, curator: CuratorLike) -> Trees:
         """The trees, from the domain, the budget, the seed and the number of records."""
-        n_trees = whole("n_trees", self.n_trees)
-        max_depth, rng = self._depth(curator, n_trees), structure_rng(self.random_state)
+        n_trees, rng = whole("n_trees", self.n_trees), structure_rng(self.random_state)
+        max_depth = self._depth(curator, n_trees)
         return grow_random_trees(curator.domain, n_trees, max_depth, rng)
 
     @staticmethod

@@ -111,10 +111,10 @@ class SignalForestClassifier(PublicTreesClassifier):
         self.device = device
 
     def grow(self, curator: CuratorLike) -> Trees:
+        rng = structure_rng(self.random_state)
         n = curator.records(share("size_share", self.size_share))
         self.tau_ = number_of_trees(curator, n)
         self.theta_ = least_support(curator, self.tau_)
-        rng = structure_rng(self.random_state)
         return grow_supported_trees(curator.domain, self.tau_, n, self.theta_, rng)
 
     def finish(self, answered: Answered, trees: Trees, leaves: Release) -> Forest:
