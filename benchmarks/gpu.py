@@ -30,7 +30,8 @@ from frith.curator import Curator
 from frith.domain.encoding import Batch
 from frith.engines import MemoryEngine
 from frith.engines.base import LocalEngine, Task
-from frith.engines.cuda import QUESTIONS, CudaEngine
+from frith.engines.cuda import CudaEngine
+from frith.engines.gpu_questions import QUESTIONS
 from frith.kernels import RecordCount
 from frith.learners import ForestClassifier, RandomDecisionForestClassifier
 from frith.privacy.budget import Budget

@@ -14,7 +14,8 @@ from frith.curator import Curator
 from frith.domain.synthetic import synthetic_table
 from frith.engines import MemoryEngine, gpu_loops
 from frith.engines.base import Engine
-from frith.engines.cuda import QUESTIONS, CudaEngine, Launch
+from frith.engines.cuda import CudaEngine, Launch
+from frith.engines.gpu_questions import QUESTIONS
 from frith.kernels.counts import ConfusionCounts, CorrectCounts, RecordCount
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners import BY_NAME

@@ -23,6 +23,7 @@ from frith.kernels import (
     StepChoice,
     StrengthChoice,
     StrengthCounts,
+    add_batch,
 )
 from frith.kernels.counts import CorrectCounts
 from frith.kernels.criteria import MaxMass
@@ -44,11 +45,8 @@ EVERY = list(itertools.product(range(3), range(2), range(3)))
 def sums(kernel, records):
     rows = np.array(records, dtype=np.int64).reshape(-1, 3)
     codes, labels = rows[:, :2].astype(DOMAIN.code_type), rows[:, 2].astype(DOMAIN.label_type)
-    batch = Batch(codes, labels, {})
-    for column in kernel.derived:
-        batch.derived[column] = column.compute(batch)
     out = np.zeros(kernel.shape, dtype=np.int64)
-    kernel.add(batch, out)
+    add_batch(kernel, Batch(codes, labels), out)
     return out
 
 

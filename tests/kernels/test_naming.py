@@ -10,7 +10,14 @@ from frith.errors import FormatError
 from frith.forest.trees import find_leaf
 from frith.growing.builder import TreeBuilder, single_leaf
 from frith.growing.oblivious import ask_once
-from frith.kernels import NamedSplits, Partitions, SplitCounts, StrengthChoice, StrengthCounts
+from frith.kernels import (
+    NamedSplits,
+    Partitions,
+    SplitCounts,
+    StrengthChoice,
+    StrengthCounts,
+    add_batch,
+)
 from frith.kernels.gradients import ScoreColumn
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.partitions import BinGroups
@@ -42,11 +49,8 @@ def level(tree, nodes):
 
 
 def sums(kernel, codes, labels):
-    batch = Batch(codes, labels, {})
-    for column in kernel.derived:
-        batch.derived[column] = column.compute(batch)
     out = np.zeros(kernel.shape, dtype=np.int64)
-    kernel.add(batch, out)
+    add_batch(kernel, Batch(codes, labels), out)
     return out
 
 
