@@ -7,23 +7,31 @@ flagship's own steps are not here: no paper says what they should be.
 from __future__ import annotations
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "learners/signal.py": ("tests/learners/test_signal.py", "tests/learners/test_published.py"),
-    "learners/random_decision.py": ("tests/learners/test_random_decision.py",),
+    "learners/signal.py": (
+        "tests/learners/test_signal.py", "tests/learners/test_published.py",
+        "tests/learners/test_limits.py",
+    ),
+    "learners/random_decision.py": (
+        "tests/learners/test_random_decision.py", "tests/learners/test_limits.py",
+    ),
     "learners/public_trees.py": (
         "tests/learners/test_info_gain.py", "tests/learners/test_random_decision.py",
     ),
     "learners/gini.py": (
         "tests/learners/test_gini.py", "tests/learners/test_choice_mechanism.py",
-        "tests/learners/test_references.py",
+        "tests/learners/test_references.py", "tests/learners/test_limits.py",
     ),
     "learners/id3.py": (
         "tests/learners/test_id3.py", "tests/learners/test_choice_mechanism.py",
-        "tests/learners/test_references.py",
+        "tests/learners/test_references.py", "tests/learners/test_limits.py",
     ),
-    "learners/c45.py": ("tests/learners/test_published.py", "tests/learners/test_references.py"),
+    "learners/c45.py": (
+        "tests/learners/test_published.py", "tests/learners/test_references.py",
+        "tests/learners/test_limits.py",
+    ),
     "learners/info_gain.py": (
         "tests/learners/test_info_gain.py", "tests/learners/test_choice_mechanism.py",
-        "tests/learners/test_references.py",
+        "tests/learners/test_references.py", "tests/learners/test_limits.py",
     ),
     "learners/published/gini.py": (
         "tests/learners/test_gini.py", "tests/learners/test_published.py",

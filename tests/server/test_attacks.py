@@ -824,6 +824,46 @@ def read_all(connection, until):
 
 
 @pytest.mark.xdist_group("slow clients")
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ",
+        b"POST /sign-in HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Long: ",
+        b"POST /sign-in HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+    ],
+    ids=["a head", "what follows a body", "a chunk's head"],
+)
+def test_a_header_without_an_end_is_not_kept(server, begun):
+    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
+        connection.sendall(begun)
+        with pytest.raises(OSError):
+            for _ in range(2_000):
+                connection.sendall(b"a" * 10_000)
+    with server.client(server.sample.analyst_token) as client:
+        assert client.get("/health").status_code == 200
+
+
+@pytest.mark.xdist_group("slow clients")
+def test_a_head_that_is_too_long_is_told_so(server):
+    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 20_000)
+        assert read_all(connection, time.monotonic() + 60).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.xdist_group("slow clients")
+def test_a_header_after_the_body_replaces_none_before_it(server):
+    request = (
+        f"POST /v1/tables/{server.table}/quotes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Authorization: Bearer {server.sample.analyst_token}\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        '12\r\n{"epsilon":"0.01"}\r\n0\r\nAuthorization: Bearer none\r\n\r\n'
+    ).encode()
+    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
+        connection.sendall(request)
+        assert read_all(connection, time.monotonic() + 60).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.xdist_group("slow clients")
 def test_a_client_that_drips_its_headers_is_hung_up_on(server):
     with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")

@@ -161,7 +161,7 @@ def _make_engine(url: URL, *, writes: bool) -> Engine:
         event.listen(engine, "do_connect", lambda *_: make_private(Path(url.database or "")))
         event.listen(engine, "connect", _prepare_sqlite)
         begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        event.listen(engine, "begin", lambda found: found.connection.cursor().execute(begin))
     else:
         event.listen(engine, "connect", _prepare_writer if writes else _prepare_reader)
         event.listen(engine, "checkin", _note_time)

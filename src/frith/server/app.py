@@ -7,10 +7,9 @@ import time
 from typing import Any
 
 import structlog
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -41,7 +40,7 @@ from frith.server.auth.access import route_of
 from frith.server.auth.acting import write_refusal
 from frith.server.auth.caller import PROBLEMS, actor_of, address_of
 from frith.server.auth.limits import BodyLimit, ConcurrencyLimit
-from frith.server.auth.middleware import AuthMiddleware
+from frith.server.auth.middleware import AuthMiddleware, is_public
 from frith.server.context import Context
 from frith.server.jobs.ready import Readiness
 from frith.server.problems import STATUS, Problem, conflict, invalid
@@ -61,8 +60,11 @@ SECURITY = {
 }
 HSTS = {"strict-transport-security": "max-age=31536000"}
 """Tells browsers to return over TLS only; sent if cookies need TLS too."""
-_BEARER = HTTPBearer(auto_error=False, description="A token of ours, or of the OIDC issuer.")
-"""For the OpenAPI document alone: the auth middleware has checked the token already."""
+_BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of ours, or of the OIDC issuer.",
+}
 _NOT_READY: dict[int | str, dict[str, Any]] = {
     503: {"model": ReadyResponse, "description": "Something is not in order"}
 }
@@ -75,7 +77,7 @@ _CODES = {404: ProblemCode.NOT_FOUND, 413: ProblemCode.TOO_LARGE}
 
 def make_app(context: Context) -> FastAPI:
     """The whole server for one context."""
-    app = FastAPI(
+    app = _App(
         title="frith: a private database",
         version=__version__,
         summary="Forests with a privacy guarantee, from tables nobody may see.",
@@ -87,7 +89,6 @@ def make_app(context: Context) -> FastAPI:
     app.state.context, app.state.requests = context, Requests()
     app.state.readiness = Readiness()
     app.state.concurrency = ConcurrencyLimit(context.settings.heavy_reads)
-    api = APIRouter(responses=PROBLEMS, dependencies=[Depends(_BEARER)])
     for part in (
         quotes,
         tables,
@@ -100,9 +101,8 @@ def make_app(context: Context) -> FastAPI:
         ledger,
         log,
     ):
-        api.include_router(part.router, prefix="/v1")
-    api.include_router(metrics)
-    app.include_router(api)
+        app.include_router(part.router, prefix="/v1", responses=PROBLEMS)
+    app.include_router(metrics, responses=PROBLEMS)
     add_pages(app)
     for method in ("GET", "HEAD"):
         about: dict[str, Any] = {"methods": [method], "include_in_schema": method == "GET"}
@@ -118,6 +118,19 @@ def make_app(context: Context) -> FastAPI:
         settings=context.settings,
     )
     return app
+
+
+class _App(FastAPI):
+    """FastAPI, whose document says which routes take a token: the auth middleware checks it before."""
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        document["components"]["securitySchemes"] = {"HTTPBearer": _BEARER}
+        for path, operations in document["paths"].items():
+            for operation in operations.values():
+                if not is_public(path):
+                    operation["security"] = [{"HTTPBearer": []}]
+        return document
 
 
 async def health() -> HealthResponse:

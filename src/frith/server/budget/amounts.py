@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 from fractions import Fraction
 
@@ -26,12 +28,17 @@ def read_budget(epsilon: str | float, delta: str | float = 0) -> Budget:
 
 
 def _amount(name: str, value: str | float) -> Fraction:
-    text = str(value).strip()
-    if isinstance(value, bool) or not _AMOUNT.match(text):
+    amount = None if isinstance(value, bool) else _read(str(value).strip())
+    if amount is None:
         raise invalid(f"{name} is a finite amount such as 0.5, 1e-6 or 1/3")
-    try:
-        amount = exact(text)
-    except ValueError:
-        raise invalid(f"{name} is a finite amount such as 0.5, 1e-6 or 1/3") from None
-    assert isinstance(amount, Fraction)
     return amount
+
+
+@functools.lru_cache(maxsize=256)
+def _read(text: str) -> Fraction | None:
+    """The amount with this text; None if there is none."""
+    with contextlib.suppress(ValueError):
+        amount = exact(text) if _AMOUNT.match(text) else None
+        assert amount is None or isinstance(amount, Fraction)
+        return amount
+    return None

@@ -1,8 +1,9 @@
 """Connections that send no complete request head in time are closed, and the oldest of too many at once.
 
-uvicorn waits forever for the first line of a request and for its headers, so a few hundred silent
-callers could take all the connections that a process may have. And each may send 16 KB of headers
-first: some thousands of them would take the server's memory within that time.
+uvicorn waits forever for the first line of a request and for its headers, however many, so a few
+hundred silent callers could take all the connections that a process may have, and one that keeps
+talking all of its memory. Here the wait has an end, an unfinished head has at most 16 KB, and only
+so many connections may wait at once.
 """
 
 from __future__ import annotations
@@ -10,27 +11,53 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MAX_FILES = 65_536
+_MAX_KEPT = 16 * 1024  # bytes that the parser keeps: of a head without an end, or after a body
 WAITING = 1_000
 """Connections without a request that are kept open."""
 
 
-def patient_for(seconds: float) -> type[H11Protocol]:
+def patient_for(seconds: float) -> type[HttpToolsProtocol]:
     """A protocol that waits at most `seconds` for the whole head of a request."""
-    waiting: dict[H11Protocol, None] = {}
+    waiting: dict[HttpToolsProtocol, None] = {}
 
-    class Patient(H11Protocol):
+    class Patient(HttpToolsProtocol):
         _hanging_up: asyncio.TimerHandle | None = None
+        _is_in_head, _new_bytes, _kept_bytes = False, 0, 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._watch()
 
         def data_received(self, data: bytes) -> None:
+            self._new_bytes = len(data)
+            self._kept_bytes += len(data)
             super().data_received(data)
+            if self._kept_bytes > _MAX_KEPT and not self.transport.is_closing():
+                self.send_400_response("The head of this request is too long.")
             self._watch()
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._is_in_head, self._kept_bytes = True, self._new_bytes
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._is_in_head:  # one that follows the body must not replace one that was checked
+                super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            self._is_in_head, self._kept_bytes = False, 0
+            super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self._kept_bytes = 0
+            super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            self._kept_bytes = 0
+            super().on_message_complete()
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)

@@ -16,12 +16,11 @@ def set_up_logs(stream: Any = None) -> None:
     """
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             structlog.processors.JSONRenderer(),
         ],
         logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
-        cache_logger_on_first_use=False,
+        cache_logger_on_first_use=stream is None,  # one that is given may be replaced
     )
     logging.basicConfig(level=logging.ERROR, stream=stream or sys.stderr, force=True)
