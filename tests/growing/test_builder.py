@@ -4,7 +4,7 @@ import numpy as np
 
 from frith import Categorical, Domain, Numeric
 from frith.forest.trees import Trees
-from frith.growing.builder import TreeBuilder, join_trees, keep_nodes, single_leaf
+from frith.growing.builder import TreeBuilder, each_tree, join_trees, keep_nodes, single_leaf
 
 DOMAIN = Domain(
     [Categorical("color", ("red", "green", "blue")), Numeric("size", 0, 10, cells=8)],
@@ -64,6 +64,7 @@ def test_joined_trees_are_taken_apart_again():
     both = join_trees([trees, single_leaf(), trees])
     both.check(DOMAIN)
     assert (both.n_trees, both.n_nodes, len(both.sets)) == (5, 19, 2)
+    assert both.cut[both.roots].tolist() == [-2, -1, -1, -3, -1]  # each asks a set of its own part
     last = keep_nodes(both, np.arange(19) >= 10)
     last.check(DOMAIN)
     again = Trees(
@@ -71,3 +72,22 @@ def test_joined_trees_are_taken_apart_again():
         last.sets[1:],
     )  # fmt: skip
     assert again == trees
+
+
+def test_joined_sets_are_as_wide_as_the_widest_and_none_have_no_width():
+    assert join_trees([single_leaf(), single_leaf()]).sets.shape == (0, 0)
+    narrow, wide = TreeBuilder(), TreeBuilder()
+    narrow.split_by_set(0, 1, np.array([False, True]))
+    wide.split_by_set(0, 0, np.array([True, False, True]))
+    assert join_trees([narrow.trees(), wide.trees()]).sets.tolist() == [
+        [False, True, False], [True, False, True]
+    ]  # fmt: skip
+
+
+def test_every_tree_by_itself_has_its_own_nodes_and_knows_its_leaves():
+    (first, of_first), (second, of_second) = each_tree(two_trees(), DOMAIN)
+    assert arrays(first) == [
+        [0], [0, 1, -1, -1, -1], [-2, 4, -1, -1, -1], [1, 3, -1, -1, -1]
+    ]  # fmt: skip
+    assert arrays(second) == [[0], [0, -1, -1, -1], [-1] * 4, [1, -1, -1, -1]]
+    assert (of_first.tolist(), of_second.tolist()) == ([0, 1, 2], [3, 4, 5])

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith import Categorical, Domain
+from frith.growing.builder import TreeBuilder
 from frith.growing.consistency import make_consistent
 from frith.growing.random_trees import grow_random_trees
 
@@ -56,3 +57,21 @@ def test_exact_counts_stay_as_they_are():
     fitted, left = make_consistent(trees, DOMAIN, values, np.zeros(trees.n_nodes))
     assert np.array_equal(fitted, values)
     assert not left.any()
+
+
+@pytest.mark.parametrize(
+    ("variance", "fitted", "left"),
+    [
+        ((0, 4, 4), (10, 5, 5), (0, 2, 2)),  # an exact parent: its children share what they miss
+        ((4, 0, 0), (6, 3, 3), (0, 0, 0)),  # exact children: their sum is the parent
+        ((0.5, 0.25, 0.25), (8, 4, 4), (0.25, 0.1875, 0.1875)),  # under 1 all of them
+    ],
+)
+def test_what_is_exact_stays_and_the_rest_follows_it(variance, fitted, left):
+    """A parent of 10 over two children of 3."""
+    builder = TreeBuilder()
+    builder.split(0, 0)
+    values = np.array([[10], [3], [3]])
+    found, noise = make_consistent(builder.trees(), DOMAIN, values, np.array(variance, float))
+    assert found[:, 0] == pytest.approx(fitted)
+    assert noise == pytest.approx(left)

@@ -50,3 +50,12 @@ def test_every_node_of_a_level_has_gains_of_its_own_and_an_empty_one_none():
     assert gains[0].tolist() == [0.0] * 5
     assert gains[1] == pytest.approx(gains[2])  # a gain is by record
     assert gain_ratio(tables, LAYOUT)[0].tolist() == [0.0] * 5
+
+
+def test_both_sides_of_a_cut_count():
+    """Cuts after 4, 8 and 12 of 16 records, none of which leaves a pure side."""
+    table = TABLE.copy()
+    table[3:7] = [[3, 1], [1, 3], [1, 3], [1, 3]]
+    whole, sides = entropy(6, 10), [((3, 1), (3, 9)), ((4, 4), (2, 6)), ((5, 7), (1, 3))]
+    gains = [whole - sum(sum(s) / 16 * entropy(*s) for s in pair) for pair in sides]
+    assert information_gain(table[None], LAYOUT)[0, 1:4] == pytest.approx(gains)

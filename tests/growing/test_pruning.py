@@ -1,12 +1,21 @@
 """Pruning by hand: equation 27 of DPDF, and C4.5's estimate of errors."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import beta
 
-from frith import Categorical, Domain
+from frith import Categorical, Domain, Forest
 from frith.growing.builder import TreeBuilder
-from frith.growing.pruning import splits_that_lower_errors, splits_worth_keeping
+from frith.growing.pruning import (
+    collapse,
+    reliable_nodes,
+    splits_that_lower_errors,
+    splits_worth_keeping,
+)
+from frith.privacy.guarantee import Guarantee
 
 DOMAIN = Domain([Categorical(name, ("0", "1")) for name in "ab"], Categorical("label", ("x", "y")))
 
@@ -30,13 +39,24 @@ def trees(levels):
         ([(7, 3), (1, 0), (5, 5)], False),
         ([(6, 4), (1, 0), (5, 5)], True),  # the root -0.48
         ([(8, 8), (8, -8), (-8, 8)], True),  # negative counts are nothing
+        ([(6, 4), (1, -5), (5, 5)], True),  # in a size
+        ([(7, 3), (1, -5), (5, 5)], False),  # and in a share
         ([(8, 8), (-8, 0), (0, -8)], False),  # and children of nothing are no purer
+        ([(0, 0), (8, 0), (0, 8)], False),  # than a parent of nothing, of which nothing is known
+        ([(6, 4), (1, 0), (0, 0)], True),  # one record is pure
     ],
 )
 def test_children_no_purer_than_their_parent_are_cut(counts, kept):
     """Equation 27: the Gini index of a node against that of its leaves, weighed by their sizes."""
     found = splits_worth_keeping(trees(1), DOMAIN, np.array(counts))
     assert found.tolist() == [kept, False, False]
+
+
+def test_with_three_labels_the_index_is_of_squares():
+    """0.5^2 + 0.5^2 = 0.5 is over 0.65^2 + 0.2^2 + 0.15^2 = 0.485; their cubes are the other way round."""
+    domain = replace(DOMAIN, label=Categorical("label", ("x", "y", "z")))
+    counts = np.array([(10, 10, 0), (13, 4, 3), (0, 0, 0)])
+    assert not splits_worth_keeping(trees(1), domain, counts).any()
 
 
 def test_a_parent_is_judged_again_once_its_children_are_leaves():
@@ -46,6 +66,17 @@ def test_a_parent_is_judged_again_once_its_children_are_leaves():
     assert not cut.any()
     kept = splits_worth_keeping(trees(2), DOMAIN, np.array([root, (5, 5), other, (5, 0), (0, 5)]))
     assert kept.tolist() == [True, True, False, False, False]
+
+
+def test_a_pruned_forest_was_chosen_from_all_the_nodes_that_it_had():
+    """Their number says how far the best of them may be off by chance, pruned or not."""
+    counts = np.zeros((5, 2))
+    for before, after in ((1, 5), (9, 9)):
+        forest = Forest(
+            DOMAIN, trees(2), counts, Guarantee(Fraction(1)), np.ones(5), candidates=before
+        )
+        pruned = collapse(forest, np.array([True, False, False, False, False]))
+        assert (pruned.trees.n_nodes, pruned.candidates) == (3, after)
 
 
 def worst(size, errors):
@@ -67,6 +98,33 @@ def test_a_leaf_without_a_record_of_a_label_makes_no_error_with_it():
     for nothing in (0, -5):
         counts = np.array([(10, 2), (10, nothing), (nothing, 2)])
         assert splits_that_lower_errors(trees(1), DOMAIN, counts)[0]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [(12, 0), (6, -5), (6, -5)],  # 1.31 errors against twice 1.24
+        [(2, 0), (1, 0), (1, 0)],  # 1 against twice 0.75: one record may be wrong
+        [(3, 1), (2, 0), (1, 1)],  # 2.17 against 1 + 1.75: no error seen is one at the worst
+    ],
+)
+def test_splits_of_what_is_as_good_whole_are_cut(counts):
+    (whole, *parts) = [worst(max(a, 0) + max(b, 0), min(max(a, 0), max(b, 0))) for a, b in counts]
+    assert whole < sum(parts)
+    assert not splits_that_lower_errors(trees(1), DOMAIN, np.array(counts)).any()
+
+
+def test_the_noise_of_a_node_is_that_of_its_leaves_whatever_it_asks():
+    """b at the root, a below: 5 records over the two leaves of a, under 2 labels x 2 x sqrt 2."""
+    builder = TreeBuilder()
+    left, _ = builder.split(0, 1)
+    builder.split(left, 0)
+    counts = np.array([(9, 3), (4, 1), (5, 2), (2, 1), (2, 0)])
+    for noise, found in ((2.0, False), (1.7, True)):  # 5.66, 4.81
+        reliable = reliable_nodes(builder.trees(), DOMAIN, counts, noise)
+        assert (reliable[1], reliable[2]) == (found, True)
+    below = np.array([(9, 3), (0, 0), (5, 2), (99, 99), (-99, -99)])  # nothing, in two large leaves
+    assert not reliable_nodes(builder.trees(), DOMAIN, below, 2.0)[3]
 
 
 def test_errors_of_a_subtree_are_those_of_its_leaves():

@@ -181,3 +181,17 @@ def test_each_trees_label_is_weighted_by_its_confidence(trees, label, as_publish
     _, _, forest = asked(learner, trees, as_published=as_published)
     assert forest.trees.n_trees == len(trees)
     assert forest.predict(TABLE[:1]).tolist() == [label]
+
+
+@pytest.mark.parametrize("as_published", [False, True])
+@pytest.mark.parametrize(("sizes", "trees"), [((2, 1, 2), 2), ((1, 1), 1), ((2, 2, 2), 3)])
+def test_there_are_no_more_trees_than_attributes_that_part_anything(sizes, trees, as_published):
+    """Algorithm 1: roots are distinct, and an attribute of one value is no root."""
+    attributes = [Categorical(f"a{i}", ("0", "1")[:size]) for i, size in enumerate(sizes)]
+    domain = Domain(attributes, Categorical("label", LABELS), records=8)
+    table = pd.DataFrame({a.name: ["0"] for a in attributes} | {"label": ["x"]})
+    source = FrozenSource(lambda i, shape: np.full(shape, 50 if len(shape) > 1 else 0))
+    kind = PublishedCurator if as_published else Curator
+    used = kind(open_table(table, domain), Budget.of(1), source=source)
+    learner = GiniForestClassifier(n_trees=5, max_depth=1, as_published=as_published)
+    assert learner.learn(used).trees.n_trees == trees

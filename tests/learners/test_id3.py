@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frith import Budget, Categorical, Domain, ID3Classifier, open_table
+from frith import Budget, Categorical, Domain, ID3Classifier, Numeric, open_table
 from frith.audit.frozen import FrozenSource
 from frith.curator import Curator
 
@@ -53,6 +53,17 @@ def test_a_node_is_split_where_its_children_outweigh_their_noise():
         assert (forest.max_depth == 1) == split
 
 
+def test_without_noise_a_node_without_records_is_not_split():
+    """Every record has a = 0: by a or not, the tree has no split where none arrived."""
+    table = pd.DataFrame({name: list("0101") for name in "bc"} | {"a": "0", "d": "0"})
+    table["label"] = list("xyyx")
+    used = Curator(open_table(table, DOMAIN), Budget.of("inf"))
+    forest = ID3Classifier(max_depth=4, prune=False).learn(used)
+    inner = forest.trees.attribute >= 0
+    assert forest.values[inner].sum(axis=1).min() > 0
+    assert (forest.values[~inner].sum(axis=1) == 0).any()
+
+
 def test_pruning_cuts_splits_that_lower_no_errors():
     """Two leaves of 60 to 40 make the errors of one of 120 to 80; (90, 10) and (10, 90) do not."""
 
@@ -82,6 +93,16 @@ def test_levels_of_counts_have_equal_noise():
     assert [q.sensitivity for q in forest.guarantee.asked] == [4, 3, 2, 1]
     assert [q.share for q in forest.guarantee.asked] == [Fraction(k, 10) for k in (4, 3, 2, 1)]
     assert {e.mechanism.scale for e in exchanges} == {10.0}
+
+
+def test_levels_below_the_last_attribute_ask_one_table():
+    """A number is asked again on its path: 1 attribute, 3 levels of one table each."""
+    domain = Domain([Numeric("n", 0, 8)], DOMAIN.label, records=100)
+    table = pd.DataFrame({"n": [1.0], "label": ["x"]})
+    source = FrozenSource(lambda i, shape: np.broadcast_to([3_000, 2_000], shape).astype(np.int64))
+    used = Curator(open_table(table, domain), Budget.of(1), source=source)
+    forest = ID3Classifier(queries="counts", max_depth=3).learn(used)
+    assert [q.share for q in forest.guarantee.asked] == [Fraction(1, 3)] * 3
 
 
 def test_min_support_of_nothing_splits_what_noise_would_stop():

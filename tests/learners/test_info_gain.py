@@ -11,6 +11,7 @@ from frith import Budget, Categorical, Domain, InfoGainForestClassifier, Person,
 from frith.audit.frozen import FrozenSource
 from frith.curator import Curator
 from frith.kernels.criteria import SCALE
+from frith.learners import info_gain
 
 LABELS = ("x", "y")
 ROWS = ["00", "00", "01", "01", "10", "10", "11", "11"]
@@ -79,6 +80,27 @@ def test_attributes_of_one_value_count_neither_in_the_depth_nor_in_its_base():
     source = FrozenSource(lambda i, shape: np.zeros(shape, dtype=np.int64))
     used = Curator(open_table(TABLE.assign(e="0"), wider), Budget.of(1), source=source)
     assert InfoGainForestClassifier(n_trees=1).learn(used).max_depth == 2
+
+
+def test_each_tree_asks_one_attribute_at_least():
+    assert InfoGainForestClassifier(max_features=0.01)._n_features(domain()) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "records", "epsilon", "shape"),
+    [
+        ((2,) * 9, 79_999, 1, (1, 8)),  # under 2 x 20,000 a label; no more than 8 levels
+        ((2,) * 9, 512, "inf", (8, 8)),  # the most trees
+        ((2,) * 9, 10, 1, (1, 1)),  # 2^0 <= 10 / 20: one level all the same
+        ((1, 1), 100_000, 1, (2, 1)),  # nothing to ask
+    ],
+)
+def test_the_shape_has_limits(sizes, records, epsilon, shape):
+    attributes = [Categorical(f"a{i}", tuple(map(str, range(s)))) for i, s in enumerate(sizes)]
+    wide = Domain(attributes, Categorical("label", LABELS), records=records)
+    table = pd.DataFrame({a.name: ["0"] for a in attributes} | {"label": ["x"]})
+    used = Curator(open_table(table, wide), Budget.of(epsilon))
+    assert info_gain._shape(used, records, None, None) == shape
 
 
 def test_records_of_one_person_count_as_one_in_the_shape():

@@ -19,6 +19,8 @@ from frith import (
     open_table,
 )
 from frith.audit.replay import FrozenSource, arbitrary_releases
+from frith.growing.grower import Grower
+from frith.kernels import NodeCounts, SplitTables
 from frith.learners.published.curator import ExponentialChoice, PublishedCurator
 from frith.privacy import DiscreteLaplace
 from tests.tables import small_domain, small_table
@@ -95,6 +97,21 @@ def test_dpdf_leaks_where_the_noisy_size_is_far_over_the_true_one():
 
     loss = np.log(chance_of_a(both[:1]) / chance_of_a(both))  # for an epsilon of 1
     assert loss == pytest.approx(12.06, abs=0.1)
+
+
+def test_exact_counts_of_one_kernel_take_one_pass_and_are_those_of_the_records():
+    passes = []
+    domain = small_domain()
+    for rows in (0, 1):
+        used = PublishedCurator(
+            open_table(small_table()[:rows], domain), Budget.of(1), progress=passes.append
+        )
+        assert used.records(Fraction(1)) == 1  # a table without records counts as one of one
+    passes.clear()
+    level = Grower(domain, 1, 4).level([0])[0]
+    for view in (NodeCounts(level), SplitTables(level)):
+        used.exact_counts(view)
+    assert passes == ["exact"]
 
 
 def test_c45_counts_a_record_once_for_every_attribute_and_pays_for_one():

@@ -10,6 +10,7 @@ from frith import Budget, Categorical, Domain, SignalForestClassifier, open_tabl
 from frith.curator import Curator, Release
 from frith.growing.builder import TreeBuilder, join_trees
 from frith.growing.random_trees import grow_supported_trees
+from frith.learners import signal
 from frith.learners.base import structure_rng
 
 
@@ -64,6 +65,18 @@ def test_tau_is_the_most_trees_whose_theta_is_under_the_records_over_delta_squar
 ):
     """Equation 9 for 2 labels and a budget of 1: theta(tau) = 2.82843 tau."""
     assert grown(domain_of(*sizes, records=records))[0].tau_ == tau
+
+
+def test_a_theta_of_exactly_the_limit_is_not_under_it(monkeypatch):
+    """Three attributes of two values and 8 records: 8 / 2^2 = 2, and a theta of tau."""
+    monkeypatch.setattr(signal, "least_support", lambda curator, tau: float(tau))
+    assert signal.number_of_trees(curator(domain_of(2, 2, 2)), 8) == 1
+    assert signal.number_of_trees(curator(domain_of(2, 2, 2)), 9) == 2
+
+
+def test_a_domain_of_attributes_of_one_value_has_one_tree_of_one_leaf():
+    model, trees = grown(domain_of(1, 1))
+    assert (model.tau_, trees.n_nodes) == (1, 1)
 
 
 def test_with_delta_the_deviation_of_gaussian_noise_takes_the_place_of_root_two_over_epsilon():
