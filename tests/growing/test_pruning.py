@@ -117,13 +117,14 @@ def test_splits_of_what_is_as_good_whole_are_cut(counts):
 def test_the_noise_of_a_node_is_that_of_its_leaves_whatever_it_asks():
     """b at the root, a below: 5 records over the two leaves of a, under 2 labels x 2 x sqrt 2."""
     builder = TreeBuilder()
-    left, _ = builder.split(0, 1)
-    builder.split(left, 0)
-    counts = np.array([(9, 3), (4, 1), (5, 2), (2, 1), (2, 0)])
+    for child in builder.split(0, 1):
+        builder.split(child, 0)
+    counts = np.array([(9, 3), (4, 1), (5, 2), (2, 1), (2, 0), (5, 1), (0, 1)])
     for noise, found in ((2.0, False), (1.7, True)):  # 5.66, 4.81
         reliable = reliable_nodes(builder.trees(), DOMAIN, counts, noise)
         assert (reliable[1], reliable[2]) == (found, True)
-    below = np.array([(9, 3), (0, 0), (5, 2), (99, 99), (-99, -99)])  # nothing, in two large leaves
+    below = counts.copy()
+    below[[1, 3, 4]] = [(0, 0), (99, 99), (-99, -99)]  # nothing, in two large leaves
     assert not reliable_nodes(builder.trees(), DOMAIN, below, 2.0)[3]
 
 

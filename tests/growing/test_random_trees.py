@@ -10,6 +10,7 @@ from frith.datasets import load
 from frith.errors import TooManyCells
 from frith.forest import Forest
 from frith.forest.trees import sum_up
+from frith.growing import random_trees
 from frith.growing.pruning import prune_empty
 from frith.growing.random_trees import floor_log, grow_random_trees, random_tree_depth
 from frith.kernels import MAX_CELLS
@@ -107,6 +108,27 @@ def test_random_trees_are_complete_and_ask_nothing_twice(seed, n_trees, max_dept
         # and the number, which one unlucky cut can use up
         assert max(depths) <= max_depth
         assert min(depths) >= min(max_depth, 3)
+
+
+def test_large_trees_are_whole():
+    """3,280 nodes: more than three times the room that a tree begins with."""
+    domain = categorical(*(3,) * 7)
+    trees = grow_random_trees(domain, 1, 7, np.random.default_rng(0))
+    trees.check(domain)
+    depths: list[int] = []
+    walk(trees, domain, 0, {}, 0, depths)
+    assert depths == [7] * 3**7
+
+
+def test_all_trees_together_have_at_most_as_many_cells_as_are_allowed(monkeypatch):
+    """Trees of 32 leaves of two labels: two of them have 128 cells."""
+    domain, rng = categorical(*(2,) * 7), np.random.default_rng(0)
+    monkeypatch.setattr(random_trees, "MAX_CELLS", 128)
+    assert len(grow_random_trees(domain, 2, 5, rng).leaves) == 64
+    for n_trees, depth, cells in ((3, 5, 128), (1, 7, 128), (2, 5, 127)):
+        monkeypatch.setattr(random_trees, "MAX_CELLS", cells)
+        with pytest.raises(TooManyCells):
+            grow_random_trees(domain, n_trees, depth, rng)
 
 
 def test_the_structure_depends_on_the_seed_alone():

@@ -459,6 +459,8 @@ def test_names_that_postgresql_cannot_hold_are_refused_there_too(postgres_databa
     curator = Person(make_app(context), "carla", sample.curator_token)
     for path in ("/v1/tables/%00", "/v1/jobs/a%00", "/v1/jobs?table=%00", "/v1/forests/%ff%00"):
         assert 400 <= curator.get(path).status_code < 500
+    asked = curator.post("/v1/tables/%00/quotes", json={"epsilon": "1"})
+    assert asked.status_code == 404
     for body in ({"name": "x", "subject": "\0"}, {"name": "\0"}):
         assert curator.post("/v1/members", json=body).status_code == 422
     assert curator.post("/v1/members/ana/tokens", json={"note": "\0"}).status_code == 422

@@ -110,7 +110,7 @@ def make_app(context: Context) -> FastAPI:
         app.add_api_route("/ready", ready, tags=["operations"], responses=_NOT_READY, **about)
     _handle_problems(app)
     app.add_middleware(BodyLimit, settings=context.settings)
-    app.add_middleware(AuthMiddleware, context=context, prepare=quotes.prepare)
+    app.add_middleware(AuthMiddleware, context=context, prepare=quotes.PREPARE)
     app.add_middleware(
         ErrorMiddleware,
         context=context,

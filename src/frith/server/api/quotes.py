@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
-from starlette.types import Scope
 
 from frith.client import responses
 from frith.client.kinds import JobKind
@@ -24,18 +23,16 @@ router = APIRouter(tags=["tables"])
 Prepared = tuple[View, tuple[State, State]]
 
 
-def prepare(
-    context: Context, session: Session, member: Member, scope: Scope
-) -> Prepared | Problem | None:
-    """The table and the accounts that a quote is about; None for other requests."""
-    parts = scope["path"].split("/")
-    if scope["method"] != "POST" or len(parts) != 5 or (parts[2], parts[4]) != ("tables", "quotes"):
-        return None
+def prepare(context: Context, session: Session, member: Member, table: str) -> Prepared | Problem:
+    """The table and the accounts that a quote is about."""
     try:
-        view = tables.see(session, parts[3], member)
+        view = tables.see(session, table, member)
         return view, accounts.states(context, session, view, member.name)
     except Problem as problem:
         return problem
+
+
+PREPARE = {"POST /v1/tables/{table}/quotes": prepare}
 
 
 @router.post("/tables/{table}/quotes")

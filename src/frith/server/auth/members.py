@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy import and_, bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from frith.client.kinds import ProblemCode, Role, Scope
@@ -28,18 +28,31 @@ from frith.server.auth.acting import tell
 from frith.server.auth.upgrade import check_finished
 from frith.server.context import Context, check_name
 from frith.server.problems import Problem, conflict, invalid, not_found, unauthorized
-from frith.server.schema import BrowserSession, Member, TableCurator, Token
+from frith.server.schema import (
+    BrowserSession,
+    Grant,
+    Member,
+    RegisteredTable,
+    TableCurator,
+    Token,
+)
 
 PREFIX = "frith_"
 ISSUERS = "oidc-"
 """The prefix of names of the issuer's sessions; no token's id begins with it."""
 _OPERATORS_DAYS = 3650  # days that a token from the command line is valid, at most
 _MOST = 1_000  # unexpired tokens of a member: a thief makes as many as are allowed
+_SEEN = "seen"
 _AT_ONCE = 500  # tokens in one statement; databases have limits
 _HELD = (
     select(Token, Member)
     .join(Member, Token.member == Member.name)
     .where(Token.id == bindparam("token"))
+)
+_HELD_FOR_TABLE = (
+    _HELD.add_columns(RegisteredTable, Grant)
+    .outerjoin(RegisteredTable, RegisteredTable.name == bindparam("table"))
+    .outerjoin(Grant, and_(Grant.table == RegisteredTable.name, Grant.member == Member.name))
 )
 
 
@@ -334,17 +347,33 @@ def list_tokens(session: Session, member: str | None = None) -> list[Token]:
     return list(session.scalars(query if member is None else query.where(Token.member == member)))
 
 
-def check_token(context: Context, session: Session, text: str) -> tuple[Token, Member]:
-    """The valid token with this text, and its member; `unauthorized` whatever is wrong."""
+def check_token(
+    context: Context, session: Session, text: str, table: str | None = None
+) -> tuple[Token, Member]:
+    """The valid token with this text, and its member; `unauthorized` whatever is wrong.
+
+    A `table` that will be looked at in this transaction is read in the same query (`table_seen`).
+    """
     token, secret = split_token(text)
-    found = session.execute(_HELD, {"token": token}).first() if token else None
+    query, given = (_HELD, {}) if table is None else (_HELD_FOR_TABLE, {"table": table})
+    found = session.execute(query, {"token": token} | given).first() if token else None
     known = found.Token.hash if found is not None else hashed("")
     matches = hmac.compare_digest(known, hashed(secret if token else "-"))
     if found is None or not matches or not is_valid(context, found.Token):
         raise unauthorized()
     if not may_sign_in(context, found.Member):
         raise unauthorized()
+    if table is not None and found.RegisteredTable is not None:
+        session.info[_SEEN, table, found.Member.name] = (found.RegisteredTable, found.Grant)
     return found.Token, found.Member
+
+
+def table_seen(
+    session: Session, table: str, member: str
+) -> tuple[RegisteredTable, Grant | None] | None:
+    """A table and a member's grant, if they were read with the token in this transaction."""
+    found: tuple[RegisteredTable, Grant | None] | None = session.info.get((_SEEN, table, member))
+    return found
 
 
 def credential_of(token: Token, member: Member) -> Credential:

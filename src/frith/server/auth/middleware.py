@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import quote
@@ -44,8 +44,11 @@ from frith.server.context import Context
 from frith.server.problems import Problem, no_table, unauthorized
 from frith.server.schema import Member
 
-Prepare = Callable[[Context, Session, Member, Scope], Any]
-"""Reads what a route needs in the transaction that looks up the token. Must not raise a problem."""
+Prepare = Callable[[Context, Session, Member, str], Any]
+"""Reads what a route needs about a table, in the transaction that looks up the token.
+
+Must not raise a problem.
+"""
 PUBLIC = ("/health", "/ready", "/sign-in", START, CALLBACK, LOGOUT, "/static/")
 BEARER = ("/v1", "/metrics")
 _SHOWN = 40  # characters of the id of a token that is none
@@ -56,8 +59,10 @@ _REMEMBERED = 1_000  # (address, token) pairs that were right before
 class AuthMiddleware:
     """Puts `credential`, `member` and for browsers `signed_in` into the request's state, or refuses it."""
 
-    def __init__(self, app: ASGIApp, context: Context, prepare: Prepare | None = None):
-        self._app, self._context, self._prepare = app, context, prepare
+    def __init__(
+        self, app: ASGIApp, context: Context, prepare: Mapping[str, Prepare] | None = None
+    ):
+        self._app, self._context, self._prepare = app, context, prepare or {}
         settings = context.settings
         self.issuer = Issuer(settings) if settings.oidc_issuer else None
         self._failures, self._guesses, self._logins = (
@@ -161,7 +166,8 @@ class AuthMiddleware:
     def _credential(self, secret: str, scope: Scope) -> Credential:
         if self.issuer is None or secret.startswith(PREFIX):
             with self._context.database.read() as session:
-                credential = credential_of(*check_token(self._context, session, secret))
+                held = check_token(self._context, session, secret, self._table(scope))
+                credential = credential_of(*held)
                 self._make_ready(session, credential, scope)
                 return credential
         claims = self.issuer.bearer(secret)
@@ -176,14 +182,21 @@ class AuthMiddleware:
             self._make_ready(session, credential, scope)
         return credential
 
+    def _table(self, scope: Scope) -> str | None:
+        """The table about which something will be read for the route in the same transaction."""
+        asked = match(scope["method"], scope["path"])
+        if asked is None or asked.route not in self._prepare or "\0" in scope["path"]:
+            return None
+        return asked.names["table"]
+
     def _make_ready(self, session: Session, credential: Credential, scope: Scope) -> None:
         """In the open transaction, decide whether to refuse, and read what the route needs."""
         state = scope.setdefault("state", {})
         state["match"] = found = match(scope["method"], scope["path"])
         state["refusal"] = _refusal(session, found, credential, scope["path"])
-        if self._prepare is not None and state["refusal"] is None:
-            ready = self._prepare(self._context, session, credential.member, scope)
-            state["prepared"] = ready
+        if found is not None and found.route in self._prepare and state["refusal"] is None:
+            read, table = self._prepare[found.route], found.names["table"]
+            state["prepared"] = read(self._context, session, credential.member, table)
 
     def _is_due(self, scope: Scope, signed_in: SignedIn) -> bool:
         """Whether to ask the issuer again before a page is shown: halfway through a session."""

@@ -22,7 +22,7 @@ from frith.domain import Domain
 from frith.engines.sql import ONE_RECORD
 from frith.errors import DomainError, FormatError, FrithError
 from frith.server.auth.acting import tell
-from frith.server.auth.members import get_member
+from frith.server.auth.members import get_member, table_seen
 from frith.server.auth.roles import add_curator, curated_by, curates
 from frith.server.auth.upgrade import check_finished
 from frith.server.budget.accounts import open_accounts, set_budgets
@@ -368,12 +368,15 @@ def list_names(session: Session) -> list[str]:
 
 def see(session: Session, name: str, member: Member) -> View:
     """The table as this member may see it; `not_found` if they may not."""
-    found = session.execute(_SEEN, {"table": name, "member": member.name}).first()
+    found = table_seen(session, name, member.name)
+    if found is None:
+        row = session.execute(_SEEN, {"table": name, "member": member.name}).first()
+        found = None if row is None else (row.RegisteredTable, row.Grant)
     if found is None or member.disabled is not None:
         raise no_table()
-    if found.Grant is None and not sees_whole(session, member, name):
+    if found[1] is None and not sees_whole(session, member, name):
         raise no_table()
-    return _view(found.RegisteredTable, found.Grant)
+    return _view(*found)
 
 
 def sees_whole(session: Session, member: Member, table: str) -> bool:
