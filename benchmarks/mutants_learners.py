@@ -62,6 +62,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/learners/test_references.py",
     ),
     "forest/voting.py": (
+        "tests/forest/test_voting.py",
         "tests/learners/test_signal.py", "tests/learners/test_gini.py",
         "tests/learners/test_random_decision.py", "tests/kernels/test_counts.py",
     ),

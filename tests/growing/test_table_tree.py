@@ -1,5 +1,8 @@
 """A tree from noisy tables, by hand: what the root and the children of a split are counted from."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,9 @@ import pytest
 from frith import Budget, C45Classifier, Categorical, Domain, ID3Classifier, Numeric, open_table
 from frith.audit.frozen import FrozenSource
 from frith.curator import Curator
+from frith.growing import table_tree
 from frith.growing.table_tree import first_best
+from frith.privacy import DiscreteLaplace
 
 DOMAIN = Domain(
     [Categorical("a", ("0", "1", "2")), Numeric("n", 0, 4)], Categorical("label", ("x", "y"))
@@ -71,6 +76,40 @@ def test_a_node_is_split_over_its_least_size_alone():
     for least, depth in ((29, 1), (30, 0)):
         learner = ID3Classifier(queries="counts", max_depth=1, bins=4, min_support=least)
         assert grown(learner).max_depth == depth
+
+
+def test_a_size_of_exactly_the_least_is_not_over_it():
+    """One table of four bins: its mean is its sum, without rounding."""
+    domain = replace(DOMAIN, attributes=(Numeric("n", 0, 4),))
+    for least, depth in ((11, 1), (12, 0)):
+        source = FrozenSource(lambda i, shape: np.array([[(9, 0), (0, 3), (0, 0), (0, 0)]]))
+        used = Curator(open_table(TABLE[["n", "label"]], domain), Budget.of(2), source=source)
+        learner = ID3Classifier(queries="counts", max_depth=1, bins=4, min_support=least)
+        forest = learner.learn(used)
+        assert forest.values[0].tolist() == [9, 3]
+        assert forest.max_depth == depth
+
+
+@pytest.mark.parametrize(("cells", "depth"), [(1, 1), (31, 1), (32, 2), (10**6, 2)])
+def test_a_level_of_too_many_cells_is_not_asked_unless_it_is_the_first(monkeypatch, cells, depth):
+    """The second level: two nodes, 3 + 4 bins and their sum, 2 labels: 32 cells."""
+    monkeypatch.setattr(table_tree, "GROW_CELLS", cells)
+
+    def invent(i, shape):
+        by_a, by_n = [(25, 25)] * 3, [(40, 1), (30, 1), (1, 30), (1, 40)]  # cut in the middle
+        return np.broadcast_to([*by_a, *by_n], shape)
+
+    used = Curator(open_table(TABLE, DOMAIN), Budget.of(2), source=FrozenSource(invent))
+    learner = ID3Classifier(queries="counts", max_depth=2, bins=4, min_support=0)
+    assert learner.learn(used).max_depth == depth
+
+
+def test_where_nothing_can_be_asked_the_root_is_counted_as_nothing():
+    domain = replace(DOMAIN, attributes=(Categorical("a", ("0",)),))
+    used = Curator(open_table(TABLE[["a", "label"]], domain), Budget.of(2))
+    forest = ID3Classifier(queries="counts", max_depth=1).learn(used)
+    assert (forest.values.tolist(), forest.trees.n_nodes) == ([[0, 0]], 1)
+    assert forest.variance[0] == pytest.approx(float(DiscreteLaplace(Fraction(2), 1).variance))
 
 
 def test_ties_go_to_the_first_and_rounding_makes_none():
