@@ -111,13 +111,13 @@ def test_random_trees_are_complete_and_ask_nothing_twice(seed, n_trees, max_dept
 
 
 def test_large_trees_are_whole():
-    """3,280 nodes: more than three times the room that a tree begins with."""
-    domain = categorical(*(3,) * 7)
-    trees = grow_random_trees(domain, 1, 7, np.random.default_rng(0))
+    """9,841 nodes: more than nine times the room that a tree begins with."""
+    domain = categorical(*(3,) * 8)
+    trees = grow_random_trees(domain, 1, 8, np.random.default_rng(0))
     trees.check(domain)
     depths: list[int] = []
     walk(trees, domain, 0, {}, 0, depths)
-    assert depths == [7] * 3**7
+    assert depths == [8] * 3**8
 
 
 def test_all_trees_together_have_at_most_as_many_cells_as_are_allowed(monkeypatch):
