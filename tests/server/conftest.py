@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -267,3 +269,13 @@ def lines():
     """What is logged meanwhile; nothing reaches the terminal."""
     with structlog.testing.capture_logs() as captured:
         yield captured
+
+
+def read_all(connection, until):
+    """What comes until the other side hangs up."""
+    found = b""
+    connection.settimeout(max(0.1, until - time.monotonic()))
+    with contextlib.suppress(ConnectionError):
+        while part := connection.recv(4096):
+            found += part
+    return found

@@ -30,7 +30,7 @@ from frith.server.problems import Problem
 from frith.server.run.connections import WAITING
 from frith.server.run.sample import fill, with_sample
 from frith.server.settings import Settings
-from tests.server.conftest import HOST, Person, refused, said
+from tests.server.conftest import HOST, Person, read_all, refused, said
 from tests.server.routes import BODIES, FORM, Route, api_of, call, pages_of, raw, routes_of
 
 CURATORS = {route for route, access in ROUTES.items() if Role.ANALYST not in access.roles}
@@ -813,59 +813,6 @@ def test_of_very_many_silent_connections_the_oldest_are_hung_up_on(tmp_path):
         with contextlib.suppress(ConnectionResetError):
             assert read_all(opened[0], time.monotonic() + 5) == b""
         assert most < 100_000_000
-
-
-def read_all(connection, until):
-    """What comes until the other side hangs up."""
-    found = b""
-    connection.settimeout(max(0.1, until - time.monotonic()))
-    with contextlib.suppress(ConnectionError):
-        while part := connection.recv(4096):
-            found += part
-    return found
-
-
-@pytest.mark.xdist_group("slow clients")
-@pytest.mark.parametrize(
-    "begun",
-    [
-        b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ",
-        b"POST /sign-in HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Long: ",
-        b"POST /sign-in HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;",
-    ],
-    ids=["a head", "what follows a body", "a chunk's head"],
-)
-def test_a_header_without_an_end_is_not_kept(server, begun):
-    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
-        connection.sendall(begun)
-        sent = 0
-        with contextlib.suppress(OSError):  # hung up on
-            while sent < 20_000_000:
-                connection.sendall(b"a" * 10_000)
-                sent += 10_000
-    assert sent < 20_000_000
-    with server.client(server.sample.analyst_token) as client:
-        assert client.get("/health").status_code == 200
-
-
-@pytest.mark.xdist_group("slow clients")
-def test_a_head_that_is_too_long_is_told_so(server):
-    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 20_000)
-        assert read_all(connection, time.monotonic() + 60).startswith(b"HTTP/1.1 400")
-
-
-@pytest.mark.xdist_group("slow clients")
-def test_a_header_after_the_body_replaces_none_before_it(server):
-    request = (
-        f"POST /v1/tables/{server.table}/quotes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        f"Authorization: Bearer {server.sample.analyst_token}\r\n"
-        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-        '12\r\n{"epsilon":"0.01"}\r\n0\r\nAuthorization: Bearer none\r\n\r\n'
-    ).encode()
-    with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
-        connection.sendall(request)
-        assert read_all(connection, time.monotonic() + 60).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.xdist_group("slow clients")

@@ -1,9 +1,7 @@
 """Connections that send no complete request head in time are closed, and the oldest of too many at once.
 
-uvicorn waits forever for the first line of a request and for its headers, however many, so a few
-hundred silent callers could take all the connections that a process may have, and one that keeps
-talking all of its memory. Here the wait has an end, an unfinished head has at most 16 KB, and only
-so many connections may wait at once.
+uvicorn waits forever for the first line of a request and for its headers, and for callers to read what
+they asked for, so a few hundred silent ones could take all the connections that a process may have.
 """
 
 from __future__ import annotations
@@ -11,61 +9,46 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from frith.server.run.one_request import OneRequest
 
 _MAX_FILES = 65_536
-_MAX_KEPT = 16 * 1024  # bytes that the parser keeps: of a head without an end, or after a body
 WAITING = 1_000
 """Connections without a request that are kept open."""
 
 
-def patient_for(seconds: float) -> type[HttpToolsProtocol]:
-    """A protocol that waits at most `seconds` for the whole head of a request."""
-    waiting: dict[HttpToolsProtocol, None] = {}
+def patient_for(seconds: float) -> type[OneRequest]:
+    """A protocol that waits at most `seconds` for the whole head of a request, and for a reader."""
+    waiting: dict[OneRequest, None] = {}
 
-    class Patient(HttpToolsProtocol):
+    class Patient(OneRequest):
         _hanging_up: asyncio.TimerHandle | None = None
-        _is_in_head, _new_bytes, _kept_bytes = False, 0, 0
+        _giving_up: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._watch()
 
         def data_received(self, data: bytes) -> None:
-            self._new_bytes = len(data)
-            self._kept_bytes += len(data)
             super().data_received(data)
-            if self._kept_bytes > _MAX_KEPT and not self.transport.is_closing():
-                self.send_400_response("The head of this request is too long.")
             self._watch()
 
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._is_in_head, self._kept_bytes = True, self._new_bytes
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._giving_up = self.loop.call_later(seconds, self.transport.abort)
 
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if self._is_in_head:  # one that follows the body must not replace one that was checked
-                super().on_header(name, value)
-
-        def on_headers_complete(self) -> None:
-            self._is_in_head, self._kept_bytes = False, 0
-            super().on_headers_complete()
-
-        def on_body(self, body: bytes) -> None:
-            self._kept_bytes = 0
-            super().on_body(body)
-
-        def on_message_complete(self) -> None:
-            self._kept_bytes = 0
-            super().on_message_complete()
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if not self.transport.is_closing():
+                self._stop_giving_up()
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             self._stop_watching()
+            self._stop_giving_up()
 
         def _watch(self) -> None:
             """Start the clock while no request is being answered; more bytes do not reset it."""
-            if self.cycle is not None and not self.cycle.response_complete:
+            if self.is_answering:
                 self._stop_watching()
             elif self._hanging_up is None:
                 self._hanging_up = self.loop.call_later(seconds, self._hang_up)
@@ -81,8 +64,15 @@ def patient_for(seconds: float) -> type[HttpToolsProtocol]:
 
         def _hang_up(self) -> None:
             self._stop_watching()
-            if self.cycle is None or self.cycle.response_complete:
+            if not self.is_answering:
                 self.transport.close()
+                self._stop_giving_up()
+                self._giving_up = self.loop.call_later(seconds, self.transport.abort)
+
+        def _stop_giving_up(self) -> None:
+            if self._giving_up is not None:
+                self._giving_up.cancel()
+                self._giving_up = None
 
     return Patient
 
