@@ -1,5 +1,6 @@
 """One request at a time on a real connection: where it ends, and what is not taken for a request."""
 
+import asyncio
 import contextlib
 import re
 import socket
@@ -7,8 +8,14 @@ import time
 
 import psutil
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from benchmarks.server_process import ServerProcess
+from frith.server.run import serve
+from frith.server.run.connections import patient_for
+from frith.server.run.one_request import OneRequest
+from tests.hosting import self_signed
 from tests.server.conftest import read_all
 
 pytestmark = pytest.mark.xdist_group("slow clients")
@@ -115,10 +122,118 @@ def test_what_is_sent_before_an_answer_is_not_begun(server):
         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc",
         "GET /health HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nA: b\r\r\nUpgrade: x\n\r\nC: d\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nUpgrade : x\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nUpgrade: \x00\r\n\r\n",
+        "\r\nUpgrade: x\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        "OPTIONS /health RTSP/1.0\r\nHost: x\r\n\r\n",
+        "\r\n" * 1_000,
     ],
 )
 def test_a_head_that_can_be_read_in_two_ways_is_refused(server, head):
     assert answers(server, head.encode()) == [400]
+
+
+@pytest.mark.parametrize("rest", [b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n", b"zz\r\n"])
+def test_a_request_that_was_answered_early_has_no_second_answer(server, rest):
+    head = b"POST /v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+    assert answers(server, head, rest) == [401]
+
+
+def test_empty_lines_before_a_request_are_passed_over(server):
+    me = request(server, "GET /v1/me")
+    assert answers(server, b"\r\n" + me, b"\r\n\r\n" + me) == [200, 200]
+
+
+class Line(asyncio.Transport):
+    """A connection whose other side reads `reads` bytes whenever somebody looks."""
+
+    def __init__(self, unsent=0, reads=0):
+        super().__init__()
+        self.unsent, self.reads, self.ended, self.sent = unsent, reads, "", b""
+
+    def get_extra_info(self, name, default=None):
+        return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
+
+    def get_write_buffer_size(self):
+        self.unsent = max(0, self.unsent - self.reads)
+        return self.unsent
+
+    def is_closing(self):
+        return bool(self.ended)
+
+    def write(self, data):
+        self.sent += data
+
+    def close(self):
+        self.ended = "closed"
+
+    def abort(self):
+        self.ended = "aborted"
+
+    def pause_reading(self):
+        pass
+
+    def resume_reading(self):
+        pass
+
+
+async def never(scope, receive, send):
+    await asyncio.Event().wait()
+
+
+def test_nothing_is_kept_of_what_comes_while_a_request_is_answered():
+    async def flood():
+        config = uvicorn.Config(never, lifespan="off")
+        one = OneRequest(config, ServerState(), {}, asyncio.get_running_loop())
+        one.connection_made(Line())
+        for _ in range(100):
+            one.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + b"a" * 100_000)
+            await asyncio.sleep(0)
+        assert len(one.tasks) == 1
+        assert len(one._held) == 0
+        for task in one.tasks:
+            task.cancel()
+
+    asyncio.run(flood())
+
+
+@pytest.mark.parametrize(
+    ("unsent", "reads", "ended"),
+    [(5_000, 0, "aborted"), (10**6, 2_000, ""), (10**6, 10, "aborted"), (100, 100, ""), (0, 0, "")],
+)
+def test_only_who_reads_on_is_waited_for(unsent, reads, ended):
+    async def wait():
+        config = uvicorn.Config(never, lifespan="off")
+        one = patient_for(0.05)(config, ServerState(), {}, asyncio.get_running_loop())
+        line = Line(unsent, reads)
+        one.connection_made(line)
+        one._stop_watching()
+        await asyncio.sleep(0.5)
+        assert line.ended == ended
+        one.connection_lost(None)
+
+    asyncio.run(wait())
+
+
+def test_a_handshake_that_does_not_begin_ends(tmp_path):
+    certificate, key = self_signed(tmp_path)
+
+    async def silent():
+        config = uvicorn.Config(
+            never, lifespan="off", ssl_certfile=certificate, ssl_keyfile=key, log_config=None
+        )
+        config.load()
+        tls = serve._Server(config, patience=0.3)
+        tls.lifespan = config.lifespan_class(config)
+        listener = socket.create_server(("127.0.0.1", 0))
+        await tls.startup([listener])
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
+        await tls.shutdown([listener])
+
+    asyncio.run(silent())
 
 
 def test_a_trailer_that_closes_the_connection_closes_it(server):

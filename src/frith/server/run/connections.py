@@ -12,6 +12,9 @@ import contextlib
 from frith.server.run.one_request import OneRequest
 
 _MAX_FILES = 65_536
+_LEAST_READ = (
+    1_000  # bytes that a caller reads of its answer in so many seconds, if it is still there
+)
 WAITING = 1_000
 """Connections without a request that are kept open."""
 
@@ -22,29 +25,37 @@ def patient_for(seconds: float) -> type[OneRequest]:
 
     class Patient(OneRequest):
         _hanging_up: asyncio.TimerHandle | None = None
-        _giving_up: asyncio.TimerHandle | None = None
+        _look_again: asyncio.TimerHandle | None = None
+        _unsent, _has_read = 0, False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._watch()
+            self._look()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self._watch()
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._giving_up = self.loop.call_later(seconds, self.transport.abort)
-
         def resume_writing(self) -> None:
             super().resume_writing()
-            if not self.transport.is_closing():
-                self._stop_giving_up()
+            self._has_read = True
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             self._stop_watching()
-            self._stop_giving_up()
+            if self._look_again is not None:
+                self._look_again.cancel()
+
+        def _look(self) -> None:
+            """Now and then, see whether the caller reads what it is sent; if not, nothing waits for it."""
+            unsent = self.transport.get_write_buffer_size()
+            has_stopped = unsent and 0 < self._unsent < unsent + _LEAST_READ
+            if has_stopped and not self._has_read:
+                self.transport.abort()
+                return
+            self._unsent, self._has_read = unsent, False
+            self._look_again = self.loop.call_later(seconds, self._look)
 
         def _watch(self) -> None:
             """Start the clock while no request is being answered; more bytes do not reset it."""
@@ -64,15 +75,8 @@ def patient_for(seconds: float) -> type[OneRequest]:
 
         def _hang_up(self) -> None:
             self._stop_watching()
-            if not self.is_answering:
+            if not self.is_answering and not self.transport.is_closing():
                 self.transport.close()
-                self._stop_giving_up()
-                self._giving_up = self.loop.call_later(seconds, self.transport.abort)
-
-        def _stop_giving_up(self) -> None:
-            if self._giving_up is not None:
-                self._giving_up.cancel()
-                self._giving_up = None
 
     return Patient
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
+import functools
 import socket
 from collections.abc import Generator
 from typing import Any
@@ -29,7 +31,7 @@ def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) ->
     settings = context.settings
     allow_many_files()
     _share_freed_memory()
-    server = _Server(configure(context))
+    server = _Server(configure(context), settings.body_seconds)
 
     def stop() -> None:
         server.should_exit, server.force_exit = shutdown.requested, shutdown.forced
@@ -72,7 +74,23 @@ def configure(context: Context) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, which would kill the process once the server stops."""
+    """uvicorn without its signal handlers, which would kill the process once the server stops.
+
+    Handshakes of TLS end in time; uvicorn leaves them asyncio's minute.
+    """
+
+    def __init__(self, config: uvicorn.Config, patience: float):
+        super().__init__(config)
+        self._patience = patience
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        loop: Any = asyncio.get_running_loop()
+        if self.config.is_ssl:
+            limits = dict.fromkeys(
+                ("ssl_handshake_timeout", "ssl_shutdown_timeout"), self._patience
+            )
+            loop.create_server = functools.partial(loop.create_server, **limits)
+        await super().startup(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
