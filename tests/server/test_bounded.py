@@ -28,6 +28,25 @@ def counted(house):
         event.remove(house.database._readers, name, hear)
 
 
+@pytest.mark.parametrize("who", ["analyst", "curator"])
+def test_a_list_of_jobs_is_read_by_indexes_in_the_order_of_time(house, who):
+    plans = []
+
+    def explain(connection, cursor, statement, parameters, *rest):
+        if "FROM job" in statement and not statement.startswith("EXPLAIN"):
+            found = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            plans.append([row[-1] for row in found])
+
+    event.listen(house.database._readers, "before_cursor_execute", explain)
+    said(getattr(house, who).get("/v1/jobs"))
+    event.remove(house.database._readers, "before_cursor_execute", explain)
+    listed = " ".join(plans[0])
+    assert "jobs_of_a_member" in listed
+    assert ("jobs_of_a_table" in listed) == (who == "curator")
+    assert "MULTI-INDEX" not in listed
+    assert "SCAN job" not in listed
+
+
 @pytest.mark.parametrize("path", ["/v1/jobs", "/jobs", "/tables/{}", "/curate/tables/{}"])
 def test_a_list_reads_its_receipts_at_once(house, path):
     token = house.curator.token if "curate" in path else house.analyst.token

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select, union_all
 from sqlalchemy.orm import Session, defer
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -24,6 +24,8 @@ from frith.server.problems import Problem, not_found
 from frith.server.schema import Job, Member, Release
 
 PAGE = 100  # jobs listed at a time
+_MAX_PARTS = 99  # of a statement; databases have limits
+_NEWEST_FIRST = (Job.created.desc(), Job.id.desc())
 _SHOWN = 20_000  # characters of a request in a list
 _QUESTION = ', "question": '  # what follows in a request's text is left out of a list if it is long
 
@@ -50,22 +52,42 @@ def list_jobs(
 
     Long questions are left out of the requests: a hundred of them would be a hundred megabytes.
     """
-    start = func.substr(Job.body, 1, _SHOWN)
-    query = select(Job, start).options(defer(Job.body)).where(*where)
-    query = query.order_by(Job.created.desc(), Job.id.desc()).limit(limit)
-    if not (everyone and member.is_auditor):
-        of_tables = roles.curated_by(session, member) if everyone else []
-        query = query.where(or_(Job.member == member.name, Job.table.in_(of_tables)))
+    wanted = list(where)
     if before is not None:
         last = find_job(session, before, member)
         is_older = or_(Job.created < last.created, Job.id < last.id)
-        query = query.where(Job.created <= last.created, is_older)  # the first finds its place
-    found = session.execute(query).all()
+        wanted += [Job.created <= last.created, is_older]  # the first finds its place
+    if not (everyone and member.is_auditor):
+        of_tables = roles.curated_by(session, member) if everyone else []
+        wanted.append(_newest_of(member, of_tables, wanted, limit))
+    start = func.substr(Job.body, 1, _SHOWN)
+    query = select(Job, start).options(defer(Job.body)).where(*wanted)
+    found = session.execute(query.order_by(*_NEWEST_FIRST).limit(limit)).all()
     for job, text in found:
         shown, is_cut, _ = text.partition(_QUESTION) if len(text) == _SHOWN else (text, "", "")
         if is_cut or len(text) < _SHOWN:
             set_committed_value(job, "body", shown + "}" * bool(is_cut))
     return [job for job, _ in found]
+
+
+def _newest_of(
+    member: Member, tables: Sequence[str], wanted: Sequence[ColumnElement[bool]], limit: int
+) -> ColumnElement[bool]:
+    """The member's jobs and those on some tables; of each no more than the newest `limit`.
+
+    Each has an index in the order of time. In one condition, with "or" between them, SQLite would read and
+    sort them all.
+    """
+    mine = Job.member == member.name
+    if not tables:
+        return mine
+    size = math.ceil(len(tables) / _MAX_PARTS)
+    chunks = [tables[i : i + size] for i in range(0, len(tables), size)]
+    newest = [
+        select(Job.id).where(*wanted, part).order_by(*_NEWEST_FIRST).limit(limit).subquery()
+        for part in (mine, *(Job.table.in_(chunk) for chunk in chunks))
+    ]
+    return Job.id.in_(union_all(*(select(part.c.id) for part in newest)))
 
 
 def may_answer(context: Context) -> ColumnElement[bool]:
