@@ -12,9 +12,7 @@ import contextlib
 from frith.server.run.one_request import OneRequest
 
 _MAX_FILES = 65_536
-_LEAST_READ = (
-    1_000  # bytes that a caller reads of its answer in so many seconds, if it is still there
-)
+_LEAST_READ = 1_000  # bytes of an answer that a caller reads in that time, if it still reads
 WAITING = 1_000
 """Connections without a request that are kept open."""
 

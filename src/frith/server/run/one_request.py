@@ -144,10 +144,8 @@ class OneRequest(HttpToolsProtocol):
                 self.transport.close()
 
     def on_response_complete(self) -> None:
-        if (
-            self.expect_100_continue and self._is_in_body
-        ):  # whether the body will come, nobody knows
-            self.transport.close()
+        if self.expect_100_continue and self._is_in_body:
+            self.transport.close()  # nobody knows whether the body will come
         super().on_response_complete()
 
 
