@@ -44,7 +44,7 @@ CONNECTIONS, TRAINING = 4, 8
 QUOTES, PAGES = 1.5, 0.7  # the least ratio of quotes a second, the most of a page's time
 LONG = 1.2  # how much worse both may be with a long history
 SHORT = 200  # jobs that the others have: their pages are as full
-RECORDS, TURNS, SECONDS = 1_000_000, 2, 4.0
+RECORDS, TREES, TURNS, SECONDS = 1_000_000, 32, 2, 4.0
 _FIELDS = ("id", "account", "kind", "request", "amount", "spent", "held", "unit", "purpose", "at")
 HOST = """
 import json, sys
@@ -145,19 +145,25 @@ class Host:
             times["/v1/jobs"].append(time.monotonic() - began)
         return {path: statistics.median(found) for path, found in times.items()}
 
-    def train(self, turn: int, n_jobs: int) -> None:
-        """Ask for jobs that take a while, and wait until they run."""
+    def train(self, turn: int, n_jobs: int) -> list[str]:
+        """Ask for jobs that take longer than a look at the pages; they all run when this returns."""
         connection = self.connect()
         jobs = []
         for i in range(n_jobs):
-            body = {"epsilon": f"{1 + turn}", "learner": "gini", "parameters": {"bins": 4 + i}}
+            parameters = {"bins": 4 + i, "n_trees": TREES}
+            body = {"epsilon": f"{1 + turn}", "learner": "gini", "parameters": parameters}
             jobs.append(self.ask(connection, "/v1/tables/large/forests", body)["id"])
         until = time.monotonic() + 120
-        while time.monotonic() < until:
-            states = [self.ask(connection, f"/v1/jobs/{job}")["state"] for job in jobs]
-            if "queued" not in states:
-                return
+        while self.running(jobs) < n_jobs:
+            assert time.monotonic() < until, "the jobs do not run at the same time"
             time.sleep(0.2)
+        return jobs
+
+    def running(self, jobs: list[str]) -> int:
+        """How many of these jobs are at work."""
+        connection = self.connect()
+        states = [self.ask(connection, f"/v1/jobs/{job}")["state"] for job in jobs]
+        return states.count("running")
 
     def rest(self) -> None:
         """Wait until no job is at work."""
@@ -318,8 +324,9 @@ def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> di
         for turn in range(turns):
             looks = []
             for each in hosts:
-                each.train(turn, training)
+                jobs = each.train(turn, training)
                 looks.append(each.pages(seconds))
+                assert quick or each.running(jobs) == training, "a job ended while pages were read"
                 each.rest()
             for path in looks[0]:
                 found.setdefault(path, []).append([look[path] for look in looks])

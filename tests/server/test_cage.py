@@ -165,6 +165,10 @@ def is_alive(pid):
         return False
 
 
+def niceness(pid):
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
 @pytest.fixture
 def server(tmp_path):
     server = ServerProcess(tmp_path, epsilon="4", lease_seconds=3, workers=1)
@@ -190,6 +194,8 @@ def test_killed_workers_and_killed_jobs_leave_no_orphans_and_are_paid_once(serve
         (worker,) = server.workers()
         (_, *below) = family(worker)
         assert len(below) == 3, "a tracker, the warm process, and the job's"
+        (running,) = server.jobs()
+        assert niceness(running) > niceness(worker) == niceness(os.getpid())
         os.kill(worker, signal.SIGKILL)
         until(lambda: not any(map(is_alive, below)))
         until(lambda: len(server.workers()) == 1 and server.workers() != [worker])

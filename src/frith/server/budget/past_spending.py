@@ -19,8 +19,8 @@ from frith.ledger.book import account, entry, head
 from frith.ledger.entries import FIELDS, actor_in
 
 _LOOKED_AT = 5_000  # of the ledger's last entries
-_SEEKS = 1_280  # in the index, for one chart
-_FEWEST, _MOST = 8, 200  # points of a line
+_SEEKS = 640  # in the index, for one chart
+_FEWEST, _MOST = 8, 100  # points of a line
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,14 @@ class Spent:
 
 def recent(session: Session, table: str, limit: int) -> list[Receipt]:
     """The latest entries about a table among the last of the ledger, newest first."""
-    last = select(entry).order_by(entry.c.id.desc()).limit(_LOOKED_AT).subquery()
-    query = select(last, account.c.unit).join(account, account.c.name == last.c.account)
-    query = query.where(account.c.table == table).order_by(last.c.id.desc()).limit(limit)
+    first = select(head.c.entry - _LOOKED_AT).scalar_subquery()
+    query = (
+        select(entry, account.c.unit)
+        .join(account, account.c.name == entry.c.account)
+        .where(account.c.table == table, entry.c.id > first)
+        .order_by(entry.c.id.desc())
+        .limit(limit)
+    )
     rows = session.connection().execute(query)
     return [
         Receipt.from_json({n: getattr(row, n) for n in FIELDS} | {"actor": actor_in(row.salt)})

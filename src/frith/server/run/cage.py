@@ -36,6 +36,7 @@ log = structlog.get_logger("frith.worker")
 _LOOK_SECONDS = 0.05
 _LAST_SECONDS = 0.5  # for a process that has stored its job's end and is about to exit
 _FORKSERVER_DIED = 255
+_NICENESS = 5  # of a job: requests to a server on the same machine go first, and jobs do not starve
 
 
 class Cage:
@@ -96,6 +97,8 @@ def run_job(settings: str, worker: str, job_id: str, known: Known) -> None:
     """The whole life of a job's process. It does not repeat its worker's checks of the ledger."""
     for number in (signal.SIGTERM, signal.SIGINT):  # the worker ends this process
         signal.signal(number, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
     threading.Thread(target=follow_parent, daemon=True).start()
     set_up_logs()
     read = Settings.model_validate_json(settings)

@@ -58,6 +58,7 @@ def _make_environment() -> Environment:
     made = Environment(
         loader=PackageLoader("frith.server.web"),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
