@@ -58,6 +58,29 @@ def random_forest(n: int, threads: int, attributes: int = ATTRIBUTES) -> Any:
     )
 
 
+def histograms(codes: Any, threads: int) -> float:
+    """Seconds that loops of the simplest kind take: count each code of each column, a part a call."""
+    import numba
+
+    from frith._threads import on_threads
+
+    @numba.njit(nogil=True)
+    def count(codes: Any, out: Any) -> None:
+        for i in range(codes.shape[0]):
+            for j in range(codes.shape[1]):
+                out[j, codes[i, j]] += 1
+
+    count(codes[:0], np.zeros((ATTRIBUTES, 256), dtype=np.int64))
+    parts = iter(np.array_split(codes, 3 * 16))
+
+    def work() -> None:
+        out = np.zeros((ATTRIBUTES, 256), dtype=np.int64)
+        for part in parts:
+            count(part, out)
+
+    return seconds(lambda: on_threads(threads, work))
+
+
 def seconds(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
@@ -81,8 +104,10 @@ def measure(n: int, rounds: int, cores: int, earlier: str | None) -> Times:
     X, y = records_of(n)
     for make in (flagship, random_forest):
         make(FEW, cores).fit(X[:FEW], y[:FEW], notices=False).predict_proba(X[:FEW])
+    codes = np.random.default_rng(0).integers(0, 256, (4 * n, ATTRIBUTES), dtype=np.uint8)
     for number in range(rounds):
         for threads in (1, cores):
+            add(f"bare histograms {threads}", histograms(codes, threads))
             add(f"flagship {threads}", fit_times(flagship, X, y, threads))
             model = flagship(n, threads).fit(X[:FEW], y[:FEW], notices=False)
             add(f"predict_proba {threads}", seconds(lambda model=model: model.predict_proba(X)))
@@ -117,6 +142,8 @@ def page(times: Times, n: int, rounds: int, cores: int) -> str:
         ("flagship", best["flagship 1"] / best[f"flagship {cores}"], "at least 9 of 16"),
         ("random forest", best["random forest 1"] / best[f"random forest {cores}"], "at least 10 of 16"),
         ("predict_proba", best["predict_proba 1"] / best[f"predict_proba {cores}"], "at least 10 of 16"),
+        ("bare histograms, what the machine gives",
+         best["bare histograms 1"] / best[f"bare histograms {cores}"], ""),
         ("flagship beside histogram boosting", best["boosting"] / best[f"flagship {cores}"], "at least 8"),
     ]  # fmt: skip
     if "earlier 1" in best:

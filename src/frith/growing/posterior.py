@@ -65,13 +65,18 @@ def _averaged_prior(
 ) -> Floats:
     """The mean of the candidate priors, each by its evidence for the released gradients."""
     shapes = [_shape(likeness, len(gradient), r) for r in _INTERACTIONS]
-    priors = [v * shape for v in _VARIANCES for shape in shapes]
-    evidence = []
-    for prior in priors:
-        root = np.linalg.cholesky(_spread(prior, curvature, variance))
-        fit = solve_triangular(root, gradient, lower=True, check_finite=False)
-        evidence.append(-0.5 * float(fit @ fit) - float(np.log(np.diag(root)).sum()))
-    return np.tensordot(softmax(evidence), np.array(priors), axes=1)
+    noise = variance + curvature
+    evidence = np.empty((len(shapes), len(_VARIANCES)))
+    for i, shape in enumerate(shapes):
+        signal = curvature[:, None] * shape * curvature
+        for j, v in enumerate(_VARIANCES):
+            spread = v * signal
+            spread.flat[:: len(noise) + 1] += noise
+            root = np.linalg.cholesky(spread)
+            fit = solve_triangular(root, gradient, lower=True, check_finite=False)
+            evidence[i, j] = -0.5 * float(fit @ fit) - float(np.log(np.diag(root)).sum())
+    weights = softmax(evidence) @ np.array(_VARIANCES)
+    return np.tensordot(weights, np.array(shapes), axes=1)
 
 
 def _shape(likeness: Sequence[Floats], count: int, r: float) -> Floats:
@@ -82,12 +87,10 @@ def _shape(likeness: Sequence[Floats], count: int, r: float) -> Floats:
     return (product - 1) / r + 0.5
 
 
-def _spread(prior: Floats, curvature: Floats, variance: float) -> Floats:
-    """The covariance of the released gradients: signal, noise, and sampling."""
-    return curvature[:, None] * prior * curvature + np.diag(variance + curvature)
-
-
 def _slope(prior: Floats, curvature: Floats, variance: float) -> Floats:
-    """How the posterior mean of each cell follows the gradient of each."""
-    spread = _spread(prior, curvature, variance)
+    """How the posterior mean of each cell follows the gradient of each.
+
+    Gradients spread by signal, noise and sampling.
+    """
+    spread = curvature[:, None] * prior * curvature + np.diag(variance + curvature)
     return np.asarray(np.linalg.solve(spread, curvature[:, None] * prior).T)  # both are symmetric
