@@ -324,9 +324,9 @@ def compare(parent: Path, places: Sequence[str], n_jobs: int, quick: bool) -> di
         for turn in range(turns):
             looks = []
             for each in hosts:
-                jobs = each.train(turn, training)
+                asked = each.train(turn, training)
                 looks.append(each.pages(seconds))
-                assert quick or each.running(jobs) == training, "a job ended while pages were read"
+                assert quick or each.running(asked) == training, "a job ended while pages were read"
                 each.rest()
             for path in looks[0]:
                 found.setdefault(path, []).append([look[path] for look in looks])

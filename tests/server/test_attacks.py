@@ -602,6 +602,24 @@ def test_a_body_that_is_too_large_is_refused_however_it_comes(house):
     assert endless.status == 413, "without waiting for the rest"
 
 
+def test_a_stranger_has_a_short_body_read(house):
+    assert raw(house.app, "/sign-in", "POST", {}, [b"a" * 20_000, None]).status == 413
+    long = raw(house.app, "/sign-in", "POST", {"content-length": "20000"}, [None])
+    assert long.status == 413
+
+
+def test_a_cookie_is_read_as_it_was_set(house):
+    """Python's own parser takes time by the square of some quoted ones."""
+    for text, value in (
+        ("frith_session=abc", "abc"),
+        ("a=b; frith_session=abc; c=d", "abc"),
+        ("xfrith_session=abc", ""),
+        ("frith_session", ""),
+        ('frith_session="' + "\\" * 10 + '"', '"' + "\\" * 10 + '"'),
+    ):
+        assert middleware.cookie_of({"headers": [(b"cookie", text.encode())]}) == value
+
+
 def test_a_stranger_has_no_body_read(house):
     """The answer comes though nothing of the body ever does."""
     assert raw(house.app, "/v1/tables", "POST", {}, [None]).status == 401
@@ -612,6 +630,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(house):
     token = {"authorization": f"Bearer {house.sample.analyst_token}"}
     slow = raw(house.app, "/v1/tables/x/forests", "POST", token, [b"{", None])
     assert slow.status == 408
+    assert dict(slow.headers)[b"connection"] == b"close"
     assert json.loads(slow.body)["code"] == "slow"
 
 

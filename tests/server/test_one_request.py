@@ -128,6 +128,10 @@ def test_what_is_sent_before_an_answer_is_not_begun(server):
         "\r\nUpgrade: x\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
         "OPTIONS /health RTSP/1.0\r\nHost: x\r\n\r\n",
         "\r\n" * 1_000,
+        "GET  /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /health  HTTP/1.1\r\nHost: x\r\n\r\n",
+        "\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        "\r\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
 )
 def test_a_head_that_can_be_read_in_two_ways_is_refused(server, head):
@@ -224,7 +228,7 @@ def test_a_handshake_that_does_not_begin_ends(tmp_path):
             never, lifespan="off", ssl_certfile=certificate, ssl_keyfile=key, log_config=None
         )
         config.load()
-        tls = serve._Server(config, patience=0.3)
+        tls = serve._Server(config, patience=0.3, most=100)
         tls.lifespan = config.lifespan_class(config)
         listener = socket.create_server(("127.0.0.1", 0))
         await tls.startup([listener])
@@ -234,6 +238,11 @@ def test_a_handshake_that_does_not_begin_ends(tmp_path):
         await tls.shutdown([listener])
 
     asyncio.run(silent())
+
+
+def test_an_old_client_is_not_told_to_go_on(server):
+    head = b"POST /sign-in HTTP/1.0\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    assert 100 not in answers(server, head, b"a=b")
 
 
 def test_a_trailer_that_closes_the_connection_closes_it(server):

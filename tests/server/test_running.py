@@ -214,6 +214,10 @@ def test_a_clock_that_ran_ahead_sells_no_renewal(tmp_path, monkeypatch):
 
 
 def test_alive_and_ready_answer_get_and_head(server):
+    until = time.monotonic() + 120
+    while httpx2.get(server.url + "/ready").status_code != 200:  # its worker is starting
+        assert time.monotonic() < until
+        time.sleep(0.1)
     for path in ("/health", "/ready"):
         assert httpx2.head(server.url + path).status_code == 200
         assert httpx2.get(server.url + path).status_code == 200

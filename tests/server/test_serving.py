@@ -194,7 +194,7 @@ def test_the_warning_is_one_note_at_the_start(tmp_path, secure, notes):
 
 def guess_from_everywhere(house):
     """Statuses of wrong tokens that say to come from ever other addresses, by way of this one."""
-    config = configure(house.context)
+    config = configure(house.context, most=1_000)
     config.load()
     near = TestClient(config.loaded_app, HOST, client=("127.0.0.1", 1))
     headers = [{"authorization": "Bearer no", "x-forwarded-for": f"192.0.2.{i}"} for i in range(4)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
@@ -109,7 +108,7 @@ def make_app(context: Context) -> FastAPI:
         app.add_api_route("/health", health, tags=["operations"], **about)
         app.add_api_route("/ready", ready, tags=["operations"], responses=_NOT_READY, **about)
     _handle_problems(app)
-    app.add_middleware(BodyLimit, settings=context.settings)
+    app.add_middleware(BodyLimit, settings=context.settings, is_public=is_public)
     app.add_middleware(AuthMiddleware, context=context, prepare=quotes.PREPARE)
     app.add_middleware(
         ErrorMiddleware,
@@ -153,7 +152,6 @@ class ErrorMiddleware:
     def __init__(self, app: ASGIApp, context: Context, requests: Requests, settings: Settings):
         self._app, self._context, self._requests = app, context, requests
         self._headers = SECURITY | (HSTS if settings.cookies_need_tls else {})
-        self._patience = settings.body_seconds or None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -169,8 +167,7 @@ class ErrorMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
-            async with asyncio.timeout(self._patience):  # a reader that stalls gives its place up
-                await send(message)
+            await send(message)
 
         try:
             await self._app(scope, receive, respond)

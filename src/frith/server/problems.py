@@ -52,6 +52,8 @@ class Problem(FrithError):
     @property
     def headers(self) -> dict[str, str]:
         """Retry-After is a constant: it reveals nothing about how long anything takes."""
+        if self.code == ProblemCode.SLOW:
+            return {"connection": "close"}  # the rest of its body may still come
         return {} if self.wait is None else {"retry-after": str(self.wait)}
 
     def to_json(self) -> dict[str, Any]:

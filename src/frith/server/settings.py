@@ -70,7 +70,7 @@ class Settings(BaseModel):
     source_statement_seconds: Seconds = 3_600
     """How long one pass over the records of a database may take; it is charged by then."""
     body_bytes: Count = 1_000_000
-    body_seconds: Count = 20
+    body_seconds: Annotated[int, Field(ge=1), BeforeValidator(_not_bool)] = 20
     requests_per_second: Count = 200
     """The rate limit of one member."""
     failures_per_minute: Count = 20

@@ -94,11 +94,14 @@ class ConcurrencyLimit:
         return (self._places + 1) // 2
 
 
+_PUBLIC_BYTES = 16_384  # of a body that anybody may send
+
+
 class BodyLimit:
     """Reads the whole body before the application sees it, within limits of size and time."""
 
-    def __init__(self, app: ASGIApp, settings: Settings):
-        self._app, self._settings = app, settings
+    def __init__(self, app: ASGIApp, settings: Settings, is_public: Callable[[str], bool]):
+        self._app, self._settings, self._is_public = app, settings, is_public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -115,6 +118,8 @@ class BodyLimit:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         limit = self._settings.body_bytes
+        if self._is_public(scope["path"]):
+            limit = min(limit, _PUBLIC_BYTES)
         too_large = Problem(ProblemCode.TOO_LARGE, f"a body has at most {limit:,} bytes")
         stated = dict(scope["headers"]).get(b"content-length", b"0")
         if stated.isdigit() and (len(stated) > 18 or int(stated) > limit):

@@ -19,7 +19,7 @@ _MAX_HEAD = 16 * 1024  # bytes
 _MAX_BLANK = 64  # bytes of empty lines before a request
 _MAX_BETWEEN = 16 * 1024  # bytes of a chunked body without a byte of its content: names, trailers
 _END = b"\r\n\r\n"
-_LINE = re.compile(rb"[^\r\n]* HTTP/1\.[01]\r\n")
+_LINE = re.compile(rb"[^ \r\n]+ [^ \r\n]+ HTTP/1\.[01]\r\n")
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
 """What offers another protocol. A server may pass over the offer; the parser would not read a body."""
 
@@ -56,9 +56,8 @@ class OneRequest(HttpToolsProtocol):
 
     def _read_head(self) -> bool:
         """Parse the next head, if all of it is here."""
-        found = len(self._held)
-        self._held = self._held.lstrip(b"\r\n")
-        self._blank += found - len(self._held)
+        while self._held.startswith(b"\r\n") and self._blank <= _MAX_BLANK:
+            self._blank += len(self._take(2))
         end = self._held.find(_END, 0, _MAX_HEAD)
         if self._blank > _MAX_BLANK or (end < 0 and len(self._held) >= _MAX_HEAD):
             self._refuse("The head of this request is too long.")
@@ -126,6 +125,7 @@ class OneRequest(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._left = _body_size(self.parser, self.headers)
+        self.expect_100_continue &= self.parser.get_http_version() != "1.0"
         super().on_headers_complete()
         self._is_in_head, self._is_in_body, self._between = False, True, 0
 

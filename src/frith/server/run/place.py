@@ -10,11 +10,16 @@ import errno
 import ipaddress
 import os
 import socket
+import sys
 from collections.abc import Iterator
 
 from frith.server.settings import Settings
 
 BACKLOG = 2_048
+_UNSENT_BYTES = (
+    32 * 1024
+)  # of an answer that the system takes ahead; so a slow reader is seen to read
+_LOWEST_UNSENT = 25  # Linux's name for that limit, which Python 3.11 lacks
 
 
 @contextlib.contextmanager
@@ -42,6 +47,8 @@ def _bind(family: int, host: str, port: int) -> socket.socket:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if sys.platform == "linux":
+            made.setsockopt(socket.IPPROTO_TCP, _LOWEST_UNSENT, _UNSENT_BYTES)
         made.bind((host, port))
         made.listen(BACKLOG)
     except BaseException:

@@ -14,7 +14,8 @@ import uvicorn
 
 from frith.server.app import make_app
 from frith.server.context import Context
-from frith.server.run.connections import allow_many_files, patient_for
+from frith.server.run.connections import WAITING, allow_many_files, patient_for
+from frith.server.run.handshakes import limit_handshakes
 from frith.server.run.place import BACKLOG
 from frith.server.run.pool import WorkerPool
 from frith.server.run.shutdown import Shutdown
@@ -23,15 +24,17 @@ from frith.server.run.watcher import Watcher
 from frith.server.settings import Settings
 
 _GRACE_SECONDS = 10
+_ACCEPTED = 50  # connections that asyncio accepts before it looks at one of them
+_CLOSING_SECONDS = 3_600  # of TLS: who reads on is waited for, and `connections.py` ends the others
 _ARENAS, _MAX_ARENAS = -8, 2  # glibc's name for the option, and what we set it to
 
 
 def serve(context: Context, sockets: list[socket.socket], shutdown: Shutdown) -> None:
     """Serve until shutdown; then finish the requests and jobs that have begun."""
     settings = context.settings
-    allow_many_files()
+    most = allow_many_files()
     _share_freed_memory()
-    server = _Server(configure(context), settings.body_seconds)
+    server = _Server(configure(context, most), settings.body_seconds, most)
 
     def stop() -> None:
         server.should_exit, server.force_exit = shutdown.requested, shutdown.forced
@@ -54,18 +57,18 @@ def _share_freed_memory() -> None:
         ctypes.CDLL(None).mallopt(_ARENAS, _MAX_ARENAS)
 
 
-def configure(context: Context) -> uvicorn.Config:
+def configure(context: Context, most: int) -> uvicorn.Config:
     """uvicorn's configuration. Only trusted proxies may state a request's address."""
     settings = context.settings
     return uvicorn.Config(
         make_app(context),
-        http=patient_for(settings.body_seconds),
+        http=patient_for(settings.body_seconds, most),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="off",
-        backlog=BACKLOG,
+        backlog=_ACCEPTED,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,
@@ -79,18 +82,22 @@ class _Server(uvicorn.Server):
     Handshakes of TLS end in time; uvicorn leaves them asyncio's minute.
     """
 
-    def __init__(self, config: uvicorn.Config, patience: float):
+    def __init__(self, config: uvicorn.Config, patience: float, most: int):
         super().__init__(config)
-        self._patience = patience
+        self._patience, self._most = patience, most
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop: Any = asyncio.get_running_loop()
         if self.config.is_ssl:
-            limits = dict.fromkeys(
-                ("ssl_handshake_timeout", "ssl_shutdown_timeout"), self._patience
+            limit_handshakes(loop, min(WAITING, self._most // 2))
+            loop.create_server = functools.partial(
+                loop.create_server,
+                ssl_handshake_timeout=self._patience,
+                ssl_shutdown_timeout=_CLOSING_SECONDS,
             )
-            loop.create_server = functools.partial(loop.create_server, **limits)
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)  # uvicorn listened with the other number
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -45,7 +45,7 @@ def start(request: Request, next: str = "/", silent: bool = False) -> Response:
 def come_back(request: Request) -> Response:
     """Finish the login that this browser began."""
     context, issuer = _issuer(request)
-    begun = login.Begun.from_cookie(request.cookies.get(LOGIN_COOKIE, ""))
+    begun = login.Begun.from_cookie(cookie_of(request.scope, LOGIN_COOKIE))
     auth, address = request.state.auth, address_of(request.scope)
     auth.begin_login(address)
     answer: Response
