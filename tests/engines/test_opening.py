@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric, Person, open_table
 from frith.domain.encoding import CELL_BYTES
@@ -303,6 +305,25 @@ def test_cells_are_cut_alike_in_any_steps(line, monkeypatch):
         steps = csv._cut_cells(steps + bytes([byte]))
     assert steps == at_once == csv._cut_cells(at_once)
     assert at_once.count(b",") <= line.count(b",")
+
+
+@given(st.lists(st.text('ab,"', max_size=9).map(str.encode), max_size=6))
+def test_what_is_passed_over_is_what_would_be_cut(parts):
+    """A long cell's rest is found by searches; what is kept is the same as by looking at every byte."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv, "CELL_BYTES", 2)
+        begun = slowly = b""
+        for part in parts:
+            begun = csv._join_cut(begun, part)
+            line = np.frombuffer(bytearray(slowly + part), dtype=np.uint8)
+            slowly = line[: csv._cut(line, 3)].tobytes()
+            assert begun == slowly
+
+
+@given(st.text("a\r\n", max_size=20).map(str.encode))
+def test_the_first_end_of_a_line(block):
+    ends = [block.find(end) for end in (b"\r", b"\n") if end in block]
+    assert csv._first_end(block) == min(ends, default=-1)
 
 
 def test_a_long_name_is_nobody(tmp_path):

@@ -48,8 +48,6 @@ _COMMA, _QUOTE, _LF, _CR, _FILL = b',"\n\r?'
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _NUMBER = r"^([+-]?\d+([.]\d+)?)?$"
 
-_line_end = re.compile(rb"[\r\n]")
-
 
 def skip(row: Any) -> str:
     return "skip"
@@ -266,22 +264,45 @@ def _header(newlines_in_cells: bool) -> re.Pattern[bytes]:
 def _whole_lines(file: BinaryIO, newlines_in_cells: bool) -> Iterator[bytes]:
     """The lines of a file, many at a time; a line longer than a block is lost.
 
-    Long cells of such a line are cut first, so that one cell does not lose its record. Where cells
-    may hold newlines, a line may begin within quotes, and is not cut.
+    Long cells are cut first, so that one cell does not lose its record, and takes little time. Where
+    cells may hold newlines, a line may begin within quotes, and is not cut.
     """
-    cut = bytes if newlines_in_cells else _cut_cells
+    join = _join_whole if newlines_in_cells else _join_cut
     begun = b""  # a line whose end was not read yet, or enough of it to show that it is too long
     for block in _blocks(file):
-        first = _line_end.search(block)
-        if first is None:
-            begun = cut(begun + block)[: BLOCK + 1]
+        start, end = _first_end(block), 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
+        if not end:
+            begun = join(begun, block)[: BLOCK + 1]
             continue
-        start, end = first.start(), 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
-        line = begun + block[:start]
-        yield _lose_long(cut(line) if len(line) > BLOCK else line) + block[start:end]
+        yield _lose_long(join(begun, block[:start])) + block[start:end]
         begun = block[end:]
     if begun:
         yield _lose_long(begun) + b"\n"
+
+
+def _join_whole(begun: bytes, more: bytes) -> bytes:
+    return begun + more
+
+
+def _join_cut(begun: bytes, more: bytes) -> bytes:
+    """The beginning of a line, each cell cut to one byte more than the encoding reads.
+
+    Where a cell is too long already, the rest of it is passed over by searches, in little time.
+    """
+    if b'"' not in begun and len(begun) - begun.rfind(b",") - 1 > CELL_BYTES:
+        comma = more.find(b",")
+        rest = len(more) if comma < 0 else comma
+        if more.find(b'"', 0, rest) < 0:
+            more = more[rest:]
+    line = begun + more
+    return line if len(line) <= CELL_BYTES else _cut_cells(line)
+
+
+def _first_end(block: bytes) -> int:
+    """Where the first line ends; -1 if none does. Searching for one byte is faster than a pattern."""
+    found = block.find(b"\n")
+    before = block.find(b"\r", 0, found if found >= 0 else len(block))
+    return before if before >= 0 else found
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -300,10 +321,12 @@ def _lose_long(line: bytes) -> bytes:
 
 
 def _cut_cells(line: bytes) -> bytes:
-    """The beginning of a line, each cell cut to one byte more than the encoding reads.
-
-    A cut cell stays open and of the same kind, so that more of the line can follow.
-    """
+    """A cut cell stays open and of the same kind, so that more of the line can follow."""
+    if b'"' not in line:
+        last = line.rfind(b",") + 1
+        line = line[: last + CELL_BYTES + 1]
+        if last <= CELL_BYTES + 1:  # so no cell before the last is too long
+            return line
     kept = np.frombuffer(bytearray(line), dtype=np.uint8)
     return kept[: _cut(kept, CELL_BYTES + 1)].tobytes()
 
@@ -387,11 +410,14 @@ def _cut(data, most):  # type: ignore[no-untyped-def]
                     data[kept : kept + width] = data[i : i + width]
                     kept += width
                 size, i = size + 1, i + width
+        while i < len(data) and data[i] != _COMMA and size < most:
+            data[kept] = data[i]
+            kept, size, i = kept + 1, size + 1, i + 1
         while i < len(data) and data[i] != _COMMA:
-            if size < most or data[i] == _QUOTE:
-                data[kept] = data[i]
+            if data[i] == _QUOTE:
+                data[kept] = _QUOTE
                 kept += 1
-            size, i = size + 1, i + 1
+            i += 1
         if i < len(data):
             data[kept] = _COMMA
             kept, i = kept + 1, i + 1
