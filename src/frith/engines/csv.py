@@ -26,7 +26,10 @@ from frith.domain.domain import DELIMITERS
 from frith.domain.encoding import CELL_BYTES
 
 BLOCK = 2**24
-"""Bytes read at a time. After long cells are cut, a line may be this long; a longer line is lost."""
+"""After long cells are cut, a line may have this many bytes; a longer line is lost."""
+
+_PIECE = 2**22
+"""Bytes read at a time: of more, the system would clear fresh pages for every read."""
 
 _HEADER = 2**20
 """The header must end within this many bytes."""
@@ -311,7 +314,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
     Arrow mistakes a block that holds only the LF of such a pair for the end of the file.
     """
     after_cr = False
-    while block := file.read(BLOCK):
+    while block := file.read(min(_PIECE, BLOCK)):
         yield block.removeprefix(b"\n") if after_cr else block
         after_cr = block.endswith(b"\r")
 
