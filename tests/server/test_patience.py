@@ -5,6 +5,7 @@ import contextlib
 import resource
 import socket
 import ssl
+import sys
 import time
 
 import pytest
@@ -76,12 +77,19 @@ def test_a_slow_and_steady_reader_gets_the_whole_answer(certificate, is_tls):
         found = b""
         with connect(port, files) as connection:
             connection.sendall(ASKED)
-            while part := connection.recv(8_192):
+            while part := connection.recv(16_384):
                 found += part
-                time.sleep(0.06)
+                time.sleep(0.15)
         return found
 
-    assert talk(read_slowly, files).endswith(b"\r\n\r\n" + b"a" * SIZE)
+    assert talk(read_slowly, files, patience=1).endswith(b"\r\n\r\n" + b"a" * SIZE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+def test_the_system_takes_little_of_an_answer_ahead():
+    """With more, who reads steadily over a slow line would look as if they had stopped."""
+    with place._bind(socket.AF_INET, "127.0.0.1", 0) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, place._LOWEST_UNSENT) == 32 * 1024
 
 
 @pytest.mark.parametrize("is_tls", [False, True])
