@@ -312,12 +312,24 @@ def test_what_is_passed_over_is_what_would_be_cut(parts):
     """A long cell's rest is found by searches; what is kept is the same as by looking at every byte."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv, "CELL_BYTES", 2)
+        patch.setattr(csv, "BLOCK", 2)
         begun = slowly = b""
         for part in parts:
             begun = csv._join_cut(begun, part)
             line = np.frombuffer(bytearray(slowly + part), dtype=np.uint8)
             slowly = line[: csv._cut(line, 3)].tobytes()
             assert begun == slowly
+
+
+@given(st.lists(st.text("ab,", max_size=9).map(str.encode), max_size=6))
+def test_where_pieces_end_does_not_change_cells_without_quotes(parts):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv, "CELL_BYTES", 2)
+        begun = b""
+        for part in parts:
+            begun = csv._join_cut(begun, part)
+        cells = b"".join(parts).split(b",")
+        assert [cell[:3] for cell in begun.split(b",")] == [cell[:3] for cell in cells]
 
 
 @given(st.text("a\r\n", max_size=20).map(str.encode))

@@ -298,7 +298,8 @@ def _join_cut(begun: bytes, more: bytes) -> bytes:
         if more.find(b'"', 0, rest) < 0:
             more = more[rest:]
     line = begun + more
-    return line if len(line) <= CELL_BYTES else _cut_cells(line)
+    most = BLOCK if b'"' in line else CELL_BYTES
+    return line if len(line) <= most else _cut_cells(line)
 
 
 def _first_end(block: bytes) -> int:
@@ -324,7 +325,11 @@ def _lose_long(line: bytes) -> bytes:
 
 
 def _cut_cells(line: bytes) -> bytes:
-    """A cut cell stays open and of the same kind, so that more of the line can follow."""
+    """A cut cell stays open and of the same kind, so that more of the line can follow.
+
+    Without quotes, what is kept does not depend on where the pieces of a line end. With quotes it may, by a
+    byte at the cap or a quote: so only lines with quotes that are longer than a block are cut.
+    """
     if b'"' not in line:
         last = line.rfind(b",") + 1
         line = line[: last + CELL_BYTES + 1]
