@@ -16,9 +16,7 @@ from collections.abc import Iterator
 from frith.server.settings import Settings
 
 BACKLOG = 2_048
-_UNSENT_BYTES = (
-    32 * 1024
-)  # of an answer that the system takes ahead; so a slow reader is seen to read
+_UNSENT_BYTES = 32 * 1024  # of an answer that the system takes ahead: a slow reader is seen to read
 _LOWEST_UNSENT = 25  # Linux's name for that limit, which Python 3.11 lacks
 
 
