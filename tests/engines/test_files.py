@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frith.domain import Categorical, Domain, Numeric, Person
+from frith.domain.encoding import CELL_BYTES
 from frith.engines import FileEngine, MemoryEngine, files
 from frith.engines import csv as csv_files
 from frith.errors import DataError, FrithError, SourceError
@@ -109,7 +110,9 @@ def test_a_row_with_a_wrong_number_of_cells_is_not_counted(csv):
 
 
 def test_rows_of_a_wrong_length_far_down_a_file_are_not_counted_either(csv, monkeypatch):
-    monkeypatch.setattr(csv_files, "BLOCK", 1_000)  # so that they are in the middle of many blocks
+    monkeypatch.setattr(
+        "frith.engines.lines.BLOCK", 1_000
+    )  # so that they are in the middle of many blocks
     many = b"red,1,no\n" * 500
     assert csv(many + b"red,1\n" + many + b"red,1,no,no\n" + many, threads=3) == [(0, 1, 0)] * 1_500
 
@@ -136,7 +139,7 @@ def test_characters_of_several_bytes_may_lie_across_blocks(csv, monkeypatch):
     domain = Domain((Categorical("color", ("red", "größe", "色", "🦓")),), DOMAIN.label)
     body = b"".join(f"{c},1,no\n".encode() for c in ("größe", "色", "🦓") * 300)
     for block in (997, 998, 999, 1_000):
-        monkeypatch.setattr(csv_files, "BLOCK", block)
+        monkeypatch.setattr("frith.engines.lines.BLOCK", block)
         expected = sorted([(1, NO), (2, NO), (3, NO)] * 300)
         assert csv(body + b"\xf0\x9f,1,no\n", domain=domain) == [(0, NO), *expected]
 
@@ -165,15 +168,18 @@ def test_newlines_stay_inside_their_cell_where_that_is_declared(csv):
 def test_a_quoted_newline_may_be_where_a_block_ends(csv, monkeypatch):
     body = b'"red\nred\nred",1,no\n' * 200 + b"red,2,no\n"
     for block in range(500, 530):
-        monkeypatch.setattr(csv_files, "BLOCK", block)
+        monkeypatch.setattr("frith.engines.lines.BLOCK", block)
         assert csv(body, newlines_in_cells=True) == [(RED, 2, NO)] + [(BLUE, 1, NO)] * 200
 
 
 CELLS = [b"red", b"1", b"no", b"", b'"', b'""', b'"x"', b'"x', b'x"', b'"a,b"', b"\xff", b"\x00"]
+QUOTED = [b'"%b"' % text for text in (b'""' * 60, b'""' * 5, b'"" ' * 40, b"x" * 150)]
+QUOTED += [b'"red"%b' % text for text in (b"", b'"', b"x" * 150, b'"x' * 60)]
 hostile_lines = st.one_of(
     st.binary(max_size=30),
     st.lists(st.sampled_from(CELLS) | st.binary(max_size=5), max_size=5).map(b",".join),
     st.sampled_from([b'"', b'"red,1,no', b'red,1,"no', b"x" * 200, b'"' * 201, b"\xe2" * 150]),
+    st.lists(st.sampled_from(CELLS + QUOTED), min_size=3, max_size=3).map(b",".join),
 ).map(lambda line: line.replace(b"\n", b"").replace(b"\r", b""))
 
 
@@ -190,7 +196,12 @@ def test_a_line_is_read_by_itself(tmp_path_factory, lines, data):
 
     lines = data.draw(st.permutations([*lines, b"red,1,no", b'"blue",2,"yes"']))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_files, "BLOCK", data.draw(st.sampled_from([100, 101, 128, 1_000])))
+        patch.setattr(
+            "frith.engines.lines.BLOCK", data.draw(st.sampled_from([100, 101, 128, 1_000]))
+        )
+        most = data.draw(st.sampled_from([4, 5, CELL_BYTES]))
+        patch.setattr("frith.engines.lines.CELL_BYTES", most)
+        patch.setattr("frith.domain.encoding.CELL_BYTES", most)
         assert read(lines) == sorted(record for line in lines for record in read([line]))
 
 
@@ -260,7 +271,7 @@ def test_columns_that_the_domain_does_not_name_cannot_break_a_pass(csv):
 
 
 def test_a_type_guessed_from_the_first_block_is_not_held_against_the_next(csv, monkeypatch):
-    monkeypatch.setattr(csv_files, "BLOCK", 2_000)
+    monkeypatch.setattr("frith.engines.lines.BLOCK", 2_000)
     header = b"color,size,class,note\n"
     many = b"red,1,no,12345\n" * 500
     note = b"red,1,no," + SECRET.encode() + b"\n" + b"red,x" + SECRET.encode() + b",no,\xff\n"
@@ -282,7 +293,7 @@ def test_a_cell_of_megabytes_is_a_value_outside(csv):
 @pytest.mark.parametrize("last", [b"\n", b""])
 def test_a_line_longer_than_a_block_is_not_counted(csv, monkeypatch, before, last):
     """However long it is and wherever it begins, and no more than that line is lost."""
-    monkeypatch.setattr(csv_files, "BLOCK", 100)
+    monkeypatch.setattr("frith.engines.lines.BLOCK", 100)
     first = b"red," + b" " * before + b"1,no\n"
     for length in (99, 100, 101, 199, 200, 201, 202, 350):
         line = b"x" * (length - 5) + b",3,no\n"
@@ -294,21 +305,21 @@ def test_a_line_longer_than_a_block_is_not_counted(csv, monkeypatch, before, las
 def test_an_end_of_line_may_lie_across_blocks(csv, monkeypatch):
     """Arrow alone would stop there, and leave out the rest of the file."""
     for block in range(100, 112):
-        monkeypatch.setattr(csv_files, "BLOCK", block)
+        monkeypatch.setattr("frith.engines.lines.BLOCK", block)
         body = b"red,1,no\r\n" * 30 + (b"x" * 90 + b"\r\n") * 20 + b"red,1,no\r\n" * 30
         assert csv(body) == [(RED, 1, NO)] * 60
 
 
 def test_a_first_record_of_any_length_opens(csv, monkeypatch):
     """Opening looks at the header alone."""
-    monkeypatch.setattr(csv_files, "BLOCK", 1_000)
+    monkeypatch.setattr("frith.engines.lines.BLOCK", 1_000)
     for first in (b"x" * 50_000, b'"' + b"x" * 50_000, b'"\n' * 900, b"\xff" * 1_000):
         assert csv(first + b"\nred,1,no\n") == [(RED, 1, NO)]
 
 
 def test_no_record_is_read_when_a_file_is_opened(tmp_path, monkeypatch):
     path = write(table(), tmp_path / "t.csv")
-    monkeypatch.setattr(csv_files, "_whole_lines", None)
+    monkeypatch.setattr("frith.engines.lines.cut_lines", None)
     assert FileEngine(path, DOMAIN).assumptions
 
 
@@ -328,7 +339,7 @@ def test_the_guarantee_says_what_a_record_of_a_csv_file_is(tmp_path):
 def test_a_row_of_lines_longer_than_a_block_is_an_assumption_and_a_silent_error(
     csv, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(csv_files, "BLOCK", 2**20)
+    monkeypatch.setattr("frith.engines.lines.BLOCK", 2**20)
     cell = b'"' + (SECRET.encode() + b"\n") * 300_000 + b'"'
     with pytest.raises(SourceError, match="part-way") as caught:
         csv(b"red,1,no\n" + cell + b",1,no\nred,1,no\n", newlines_in_cells=True)

@@ -13,8 +13,6 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from frith import Categorical, Domain, Numeric, Person, open_table
 from frith.domain.encoding import CELL_BYTES
@@ -277,65 +275,6 @@ def test_a_long_cell_of_a_database_is_an_outside_value(store):
     color = [b"red", seven(LONG)]
     table = pa.table({"color": color, "size": size, "class": ["no", "yes"]})
     assert codes(open_table(store.save(table), DOMAIN)) == [(0, MISSING), (BLUE, 7)]
-
-
-@pytest.mark.parametrize("more", [0, 1])
-@pytest.mark.parametrize("quote", [b"", b'"'])
-def test_the_cap_is_to_the_byte_however_long_the_line(more, quote, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv, "BLOCK", 4 * CELL_BYTES)
-    value = '"' * CELL_BYTES if quote else "x" * CELL_BYTES
-    domain = Domain([Categorical("color", ("red", value))], DOMAIN.label)
-    cell = quote + (value + "é" * more).encode().replace(b'"', b'""') + quote
-    path = tmp_path / "t.csv"
-    filler = b"y" * 6 * CELL_BYTES
-    path.write_bytes(b"color,class,other\n%b,no,%b\n%b,no,1\n" % (cell, filler, cell))
-    batches = [task() for task in open_table(path, domain).tasks((0,))]
-    assert [c for b in batches for (c,) in b.codes.tolist()] == [0 if more else 1] * 2
-
-
-@pytest.mark.parametrize(
-    "line",
-    [b'a,"b,""c""",d', b'"x,y"z,"",,"""', b'ab"c,"d"e"f",gh', b"", b",,", b'"' * 9, b'a""b,"c'],
-)
-def test_cells_are_cut_alike_in_any_steps(line, monkeypatch):
-    """A line read at once, and one read byte by byte, are cut to the same."""
-    monkeypatch.setattr(csv, "CELL_BYTES", 2)
-    at_once, steps = csv._cut_cells(line), b""
-    for byte in line:
-        steps = csv._cut_cells(steps + bytes([byte]))
-    assert steps == at_once == csv._cut_cells(at_once)
-    assert at_once.count(b",") <= line.count(b",")
-
-
-@given(st.lists(st.text('ab,"', max_size=9).map(str.encode), max_size=6))
-def test_what_is_passed_over_is_what_would_be_cut(parts):
-    """A long cell's rest is found by searches; what is kept is the same as by looking at every byte."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv, "CELL_BYTES", 2)
-        patch.setattr(csv, "BLOCK", 2)
-        begun = slowly = b""
-        for part in parts:
-            begun = csv._join_cut(begun, part)
-            line = np.frombuffer(bytearray(slowly + part), dtype=np.uint8)
-            slowly = line[: csv._cut(line, 3)].tobytes()
-            assert begun == slowly
-
-
-@given(st.lists(st.text("ab,", max_size=9).map(str.encode), max_size=6))
-def test_where_pieces_end_does_not_change_cells_without_quotes(parts):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv, "CELL_BYTES", 2)
-        begun = b""
-        for part in parts:
-            begun = csv._join_cut(begun, part)
-        cells = b"".join(parts).split(b",")
-        assert [cell[:3] for cell in begun.split(b",")] == [cell[:3] for cell in cells]
-
-
-@given(st.text("a\r\n", max_size=20).map(str.encode))
-def test_the_first_end_of_a_line(block):
-    ends = [block.find(end) for end in (b"\r", b"\n") if end in block]
-    assert csv._first_end(block) == min(ends, default=-1)
 
 
 def test_a_long_name_is_nobody(tmp_path):

@@ -23,13 +23,7 @@ import pyarrow.csv
 from frith._jit import compiled
 from frith.domain import Csv
 from frith.domain.domain import DELIMITERS
-from frith.domain.encoding import CELL_BYTES
-
-BLOCK = 2**24
-"""After long cells are cut, a line may have this many bytes; a longer line is lost."""
-
-_PIECE = 2**22
-"""Bytes read at a time: of more, the system would clear fresh pages for every read."""
+from frith.engines import lines
 
 _HEADER = 2**20
 """The header must end within this many bytes."""
@@ -42,9 +36,6 @@ _LARGEST = 8
 
 Handler = Callable[[Any], str]
 """Called with each row that has a wrong number of cells; its result goes to pyarrow."""
-
-_LOST = b"?"
-"""What replaces a lost line: one cell, so that Arrow sees a wrong number of cells."""
 
 _COMMA, _QUOTE, _LF, _CR, _FILL = b',"\n\r?'
 
@@ -187,7 +178,7 @@ def _options(bad_row: Handler | None, newlines_in_cells: bool = False) -> dict[s
         "parse_options": pyarrow.csv.ParseOptions(
             newlines_in_values=newlines_in_cells, invalid_row_handler=bad_row
         ),
-        "read_options": pyarrow.csv.ReadOptions(block_size=_LARGEST * BLOCK),
+        "read_options": pyarrow.csv.ReadOptions(block_size=_LARGEST * lines.BLOCK),
     }
 
 
@@ -215,13 +206,10 @@ class _Source:
     def _read(self, newlines_in_cells: bool) -> Iterator[bytes | bytearray]:
         file, encoding = _Swapped.of(self._file, self._dialect), self._dialect.encoding
         yield _as_utf8(_read_header(file, newlines_in_cells), encoding)
-        for lines in _whole_lines(file, newlines_in_cells):
-            yield _as_utf8(lines if newlines_in_cells else _lose_open_lines(lines), encoding)
-
-
-def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of any file, many at a time; `?` replaces a line longer than a block."""
-    return _whole_lines(file, newlines_in_cells=True)
+        if newlines_in_cells:  # a line may begin within quotes, so its cells are not cut
+            yield from (_as_utf8(whole, encoding) for whole in lines.whole_lines(file))
+        else:
+            yield from (_as_utf8(_lose_open_lines(cut), encoding) for cut in lines.cut_lines(file))
 
 
 class _Swapped:
@@ -264,100 +252,25 @@ def _header(newlines_in_cells: bool) -> re.Pattern[bytes]:
     return re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*" + names + rb"(?:\r\n|[\r\n]|\Z)")
 
 
-def _whole_lines(file: BinaryIO, newlines_in_cells: bool) -> Iterator[bytes]:
-    """The lines of a file, many at a time; a line longer than a block is lost.
-
-    Long cells are cut first, so that one cell does not lose its record, and takes little time. Where
-    cells may hold newlines, a line may begin within quotes, and is not cut.
-    """
-    join = _join_whole if newlines_in_cells else _join_cut
-    begun = b""  # a line whose end was not read yet, or enough of it to show that it is too long
-    for block in _blocks(file):
-        start, end = _first_end(block), 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
-        if not end:
-            begun = join(begun, block)[: BLOCK + 1]
-            continue
-        yield _lose_long(join(begun, block[:start])) + block[start:end]
-        begun = block[end:]
-    if begun:
-        yield _lose_long(begun) + b"\n"
-
-
-def _join_whole(begun: bytes, more: bytes) -> bytes:
-    return begun + more
-
-
-def _join_cut(begun: bytes, more: bytes) -> bytes:
-    """The beginning of a line, each cell cut to one byte more than the encoding reads.
-
-    Where a cell is too long already, the rest of it is passed over by searches, in little time.
-    """
-    if b'"' not in begun and len(begun) - begun.rfind(b",") - 1 > CELL_BYTES:
-        comma = more.find(b",")
-        rest = len(more) if comma < 0 else comma
-        if more.find(b'"', 0, rest) < 0:
-            more = more[rest:]
-    line = begun + more
-    most = BLOCK if b'"' in line else CELL_BYTES
-    return line if len(line) <= most else _cut_cells(line)
-
-
-def _first_end(block: bytes) -> int:
-    """Where the first line ends; -1 if none does. Searching for one byte is faster than a pattern."""
-    found = block.find(b"\n")
-    before = block.find(b"\r", 0, found if found >= 0 else len(block))
-    return before if before >= 0 else found
-
-
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The file's bytes. If CR LF straddles two blocks, CR ends the line.
-
-    Arrow mistakes a block that holds only the LF of such a pair for the end of the file.
-    """
-    after_cr = False
-    while block := file.read(min(_PIECE, BLOCK)):
-        yield block.removeprefix(b"\n") if after_cr else block
-        after_cr = block.endswith(b"\r")
-
-
-def _lose_long(line: bytes) -> bytes:
-    return line if len(line) <= BLOCK else _LOST
-
-
-def _cut_cells(line: bytes) -> bytes:
-    """A cut cell stays open and of the same kind, so that more of the line can follow.
-
-    Without quotes, what is kept does not depend on where the pieces of a line end. With quotes it may, by a
-    byte at the cap or a quote: so only lines with quotes that are longer than a block are cut.
-    """
-    if b'"' not in line:
-        last = line.rfind(b",") + 1
-        line = line[: last + CELL_BYTES + 1]
-        if last <= CELL_BYTES + 1:  # so no cell before the last is too long
-            return line
-    kept = np.frombuffer(bytearray(line), dtype=np.uint8)
-    return kept[: _cut(kept, CELL_BYTES + 1)].tobytes()
-
-
-def _lose_open_lines(lines: bytes) -> bytes | bytearray:
-    """`lines`, with every line overwritten that leaves a quote open. Every line has an end."""
-    if b'"' not in lines:
-        return lines
-    kept = bytearray(lines)
+def _lose_open_lines(text: bytes) -> bytes | bytearray:
+    """`text`, with every line overwritten that leaves a quote open. Every line has an end."""
+    if b'"' not in text:
+        return text
+    kept = bytearray(text)
     _fill_open_lines(np.frombuffer(kept, dtype=np.uint8))
     return kept
 
 
-def _as_utf8(lines: bytes | bytearray, encoding: str = "utf-8") -> bytes | bytearray:
-    if lines.isascii():
-        return lines
+def _as_utf8(text: bytes | bytearray, encoding: str = "utf-8") -> bytes | bytearray:
+    if text.isascii():
+        return text
     if encoding != "utf-8":
-        return lines.decode(encoding, errors="backslashreplace").encode()
+        return text.decode(encoding, errors="backslashreplace").encode()
     try:
-        lines.decode()
+        text.decode()
     except UnicodeDecodeError:
-        return lines.decode(errors="backslashreplace").encode()
-    return lines
+        return text.decode(errors="backslashreplace").encode()
+    return text
 
 
 @compiled
@@ -397,36 +310,3 @@ def _end_of_quotes(data, i):  # type: ignore[no-untyped-def]
         if byte != _QUOTE or data[i + one] != _QUOTE:
             return i
         i += one + one
-
-
-@compiled
-def _cut(data, most):  # type: ignore[no-untyped-def]
-    """Keep at most `most` bytes of each cell's text, and its quotes; the number of bytes kept."""
-    kept = i = 0
-    while i < len(data):
-        size = 0
-        if data[i] == _QUOTE:
-            data[kept] = _QUOTE
-            kept, i = kept + 1, i + 1
-            while i < len(data):
-                width = 1
-                if data[i] == _QUOTE:
-                    if i + 1 == len(data) or data[i + 1] != _QUOTE:
-                        break
-                    width = 2  # of one quote of the text
-                if size < most:
-                    data[kept : kept + width] = data[i : i + width]
-                    kept += width
-                size, i = size + 1, i + width
-        while i < len(data) and data[i] != _COMMA and size < most:
-            data[kept] = data[i]
-            kept, size, i = kept + 1, size + 1, i + 1
-        while i < len(data) and data[i] != _COMMA:
-            if data[i] == _QUOTE:
-                data[kept] = _QUOTE
-                kept += 1
-            i += 1
-        if i < len(data):
-            data[kept] = _COMMA
-            kept, i = kept + 1, i + 1
-    return kept

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from frith.domain import Categorical, Domain
 from frith.domain.columns import columns_of, is_readable, unreadable
-from frith.engines import csv
+from frith.engines import csv, lines
 from frith.engines.base import OTHER_TYPES, Raw, differ
 from frith.engines.csv import Dialect
 from frith.engines.jsonl import json_batches
@@ -225,7 +225,7 @@ def _schema(file: str, kind: str, dialect: Dialect) -> pa.Schema:
 def _assumption(newlines_in_cells: bool) -> str:
     """What the guarantee assumes about records in a CSV file."""
     if newlines_in_cells:
-        limit = f"{csv.BLOCK // 2**20} MB"
+        limit = f"{lines.BLOCK // 2**20} MB"
         return f"the CSV file's quotes are balanced and its rows under {limit}"
     return "each line of the CSV file is one record"
 

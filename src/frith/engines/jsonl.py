@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from frith.engines.csv import lines_of, open_bytes
+from frith.engines.csv import open_bytes
+from frith.engines.lines import whole_lines
 
 _ROWS = 16_384
 _NESTED = b"{...}"
@@ -47,7 +48,7 @@ def read_json(file: str) -> pa.Table:
 
 def _lines(file: str) -> Iterator[bytes]:
     with open_bytes(file) as opened:
-        for lines in lines_of(opened):
+        for lines in whole_lines(opened):
             yield from (line for line in lines.splitlines() if line.strip())
 
 
