@@ -50,7 +50,7 @@ LIMIT = 0.6
 CELL, RECORDS = 40_000_000, 5_000
 EVERY = 3  # seconds between deliveries: several times what a job takes
 CONTROL = 30  # jobs without a schedule
-MANY = 100  # times the records of the table that must be told apart
+MANY = 1_000  # times the records of the table that must be told apart
 
 
 def make_tables(server: ServerProcess) -> Domain:

@@ -17,7 +17,7 @@ from frith.domain.encoding import CELL_BYTES
 BLOCK = 2**24
 """A line may have this many bytes, after its long cells are cut; a longer line is lost."""
 
-_PIECE = 2**22
+_PIECE = 2**20
 """Bytes read at a time: of more, the system would clear fresh pages for every read."""
 
 _LOST = b"?"
