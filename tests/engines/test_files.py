@@ -284,7 +284,7 @@ def test_names_in_another_encoding_do_not_matter_where_they_are_not_declared(csv
 
 def test_a_cell_of_megabytes_is_a_value_outside(csv):
     huge = b"x" * 3_000_000
-    body = b"red,1,no\n" + huge + b',1,no\n"' + b"x\n" * 1_000_000 + b'",2,no\nred,3,no\n'
+    body = b"red,1,no\n" + huge + b',1,no\n"' + b"x\n" * 7_500_000 + b'",2,no\nred,3,no\n'
     expected = [(RED, 1, NO), (RED, 3, NO), (BLUE, 1, NO), (BLUE, 2, NO)]
     assert csv(body, newlines_in_cells=True) == expected
 

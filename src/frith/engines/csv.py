@@ -207,7 +207,8 @@ class _Source:
         file, encoding = _Swapped.of(self._file, self._dialect), self._dialect.encoding
         yield _as_utf8(_read_header(file, newlines_in_cells), encoding)
         if newlines_in_cells:  # a line may begin within quotes, so its cells are not cut
-            yield from (_as_utf8(whole, encoding) for whole in lines.whole_lines(file))
+            blocks = lines.whole_lines(file, lines.BLOCK)  # Arrow wants a row within two of them
+            yield from (_as_utf8(whole, encoding) for whole in blocks)
         else:
             yield from (_as_utf8(_lose_open_lines(cut), encoding) for cut in lines.cut_lines(file))
 

@@ -29,9 +29,9 @@ _AT_START, _IN_TEXT, _IN_QUOTES, _AFTER_QUOTE = range(4)
 """Where in a cell the next byte is; after a quote within quotes, that byte says what the quote was."""
 
 
-def whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of any file, many at a time."""
-    return _lines(file, _Line)
+def whole_lines(file: BinaryIO, at_once: int = _PIECE) -> Iterator[bytes]:
+    """The lines of any file, those of so many bytes at a time."""
+    return _lines(file, _Line, at_once)
 
 
 def cut_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -39,13 +39,13 @@ def cut_lines(file: BinaryIO) -> Iterator[bytes]:
 
     Long cells are cut, so that one cell does not lose its record, and takes little time.
     """
-    return _lines(file, _LineOfCells)
+    return _lines(file, _LineOfCells, _PIECE)
 
 
-def _lines(file: BinaryIO, kind: type[_Line]) -> Iterator[bytes]:
+def _lines(file: BinaryIO, kind: type[_Line], at_once: int) -> Iterator[bytes]:
     """What is within one piece is handed on as it is: no line of it is longer than a block."""
     begun = kind()
-    for piece in _pieces(file):
+    for piece in _pieces(file, min(at_once, BLOCK)):
         first, end = _first_end(piece), 1 + max(piece.rfind(b"\n"), piece.rfind(b"\r"))
         if not end:
             begun.add(piece)
@@ -58,13 +58,13 @@ def _lines(file: BinaryIO, kind: type[_Line]) -> Iterator[bytes]:
         yield line + b"\n"
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
     """The file's bytes. If CR LF straddles two pieces, CR ends the line.
 
     Arrow mistakes a piece that holds only the LF of such a pair for the end of the file.
     """
     after_cr = False
-    while piece := file.read(min(_PIECE, BLOCK)):
+    while piece := file.read(size):
         yield piece.removeprefix(b"\n") if after_cr else piece
         after_cr = piece.endswith(b"\r")
 
