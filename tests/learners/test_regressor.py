@@ -133,6 +133,16 @@ def test_loose_bounds_cost_little():
     assert fitted(table, domain, epsilon=1).score(table[NAMES], table["price"]) > 0.3
 
 
+@pytest.mark.parametrize(("epsilon", "most"), [(0.1, 3), (1, 1)])
+def test_targets_at_one_end_of_the_shortest_interval_are_not_taken_to_be_outside(epsilon, most):
+    """Bounds two hundred times too wide: a scale from the whole range would drown everything."""
+    table, domain = table_of(20_000), domain_of(20_000, high=1_600.0)
+    model = fitted(table, domain, epsilon=epsilon)
+    asked = [q.purpose for q in model.forest_.guarantee.asked]
+    assert asked.count("mean of the target") == 2
+    assert np.abs(model.predict(table[NAMES]) - table["price"]).mean() < most
+
+
 @pytest.mark.parametrize(("epsilon", "means"), [("0.001", 1), ("0.0019", 1), ("0.0049", 2)])
 def test_a_tiny_budget_is_spent_on_means_alone(epsilon, means):
     forest = fitted(table_of(1_000), domain_of(10_000), epsilon=epsilon).forest_
@@ -159,11 +169,14 @@ def test_a_second_mean_around_the_first_is_closer_and_has_less_noise(target, mon
     )  # Laplace, half of the bounds
 
 
-@pytest.mark.parametrize(("room", "steps"), [(25, 24), (10**9, 0)])
+@pytest.mark.parametrize(("room", "means", "steps"), [(25, 3, 24), (10**9, 2, 0)])
 def test_an_interval_without_targets_is_noticed_and_a_mean_is_taken_instead(
-    monkeypatch, room, steps
+    monkeypatch, room, means, steps
 ):
-    """Noise may choose any interval; the mean of 1 - |g| tells that all targets are outside."""
+    """Noise may choose any interval; the mean of 1 - |g| tells that all targets are outside.
+
+    Where there is room, it is first looked for at the end that they are nearer to.
+    """
     choose = Curator.choose
 
     def last_interval(curator, question, share, purpose):
@@ -175,7 +188,7 @@ def test_an_interval_without_targets_is_noticed_and_a_mean_is_taken_instead(
     table = table_of(4_000).assign(price=1.0)
     forest = fitted(table, domain_of(4_000), epsilon=10).forest_
     asked = [q.purpose for q in forest.guarantee.asked]
-    assert asked[:3] == ["interval of the target", "mean of the target", "mean of the target"]
+    assert asked[: 1 + means] == ["interval of the target"] + ["mean of the target"] * means
     assert asked.count("split of a step") == steps
     assert sum(q.share for q in forest.guarantee.asked) == 1
     assert forest.predict(table[NAMES]).mean() == pytest.approx(1, abs=0.5)
@@ -301,11 +314,11 @@ def test_replay_sees_an_exact_scale_of_residuals(monkeypatch):
     start = ResidualBoosting._start
 
     def peeking(self, center, half, share):
-        inside, _ = start(self, center, half, share)
+        mean, inside, _ = start(self, center, half, share)
         sums = self.curator._engine.aggregate(
             ResidualCells(single_leaf(), self.column, self.layout.domain, half)
         )
-        return inside, max(1.0, float(abs(sums[0, 0])))  # what no noise hides
+        return mean, inside, max(1.0, float(abs(sums[0, 0])))  # what no noise hides
 
     monkeypatch.setattr(ResidualBoosting, "_start", peeking)
     pair = FAR, FAR.drop(index=3)

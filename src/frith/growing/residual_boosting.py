@@ -172,13 +172,14 @@ class ResidualBoosting:
         """Trees whose leaves add up to a prediction in the target's own unit."""
         whole = self.curator.remaining_share
         center, half = self._choose_interval(plan.interval * whole)
-        inside, sd = self._start(center, half, plan.start * whole)
+        share = plan.start * whole
+        mean, inside, sd = self._start(center, half, share)
+        if plan.steps and inside < _LEAST_INSIDE and self._has_room(2 * share):
+            end = center + round(math.copysign(half, mean))  # most targets are near it, or beyond
+            _, inside, sd = self._start(end, 2 * half, share)
         if plan.steps and inside < _LEAST_INSIDE:  # noise chose an interval where few targets are
-            self.parts.clear()
-            left = self.curator.remaining_share
-            has_room = self.signal * float(left - plan.start * whole) >= _LEAST_ROOM
-            share = plan.start * whole if has_room else left
-            _, sd = self._start(self.center, self._reach, share)
+            share = share if self._has_room(share) else self.curator.remaining_share
+            _, _, sd = self._start(self.center, self._reach, share)
         if plan.second:
             self._move_start(plan.second * whole)
         if self.level is not None:
@@ -193,12 +194,17 @@ class ResidualBoosting:
         intervals = IntervalChoice(TargetCounts(self.layout.domain))
         return intervals.chosen(self.curator.choose(intervals, share, "interval of the target"))
 
-    def _start(self, center: int, half: int, share: Fraction) -> tuple[float, float]:
-        """Release a mean, from which all scores start.
+    def _has_room(self, share: Fraction) -> bool:
+        """Whether steps pay after a question for that share."""
+        return self.signal * float(self.curator.remaining_share - share) >= _LEAST_ROOM
 
-        Returns the mean of 1 - |g|, which is near 0 if all targets are outside, and the scale of
-        residuals.
+    def _start(self, center: int, half: int, share: Fraction) -> tuple[float, float, float]:
+        """Release a mean, from which all scores start; it takes the place of an earlier one.
+
+        Returns the means of g and of 1 - |g|, which is near 0 if targets are outside or all at one end,
+        and the scale of residuals.
         """
+        self.parts.clear()
         root = single_leaf()
         self.column = ScoreColumn(root, np.array([center], dtype=np.int32))
         self.curator.derive(self.column)
@@ -212,7 +218,7 @@ class ResidualBoosting:
         variance = noise * (kept * half * unit) ** 2
         self.parts.append(Part(root, np.array([[value]]), np.array([variance])))
         spread = _OF_MAD * float(np.clip(1 - rest, 0.02, 1))
-        return rest, half * max(0.1, math.sqrt(max(spread**2 - mean**2, (0.32 * spread) ** 2)))
+        return g, rest, half * max(0.1, math.sqrt(max(spread**2 - mean**2, (0.32 * spread) ** 2)))
 
     def _move_start(self, share: Fraction) -> None:
         """Move the mean by that of residuals from it, clipped at half as much, which halves the noise.
