@@ -49,7 +49,7 @@ SETTINGS = {
 # -- tables ------------------------------------------------------------------------------------
 
 
-def export(name: str, folder: Path) -> None:
+def as_numbers(name: str) -> dict[str, Any]:
     """A table as numbers: codes of categories, bounds and labels from the public domain."""
     X, y, domain = common.load(name)
     columns, _ = columns_of(X)
@@ -65,15 +65,20 @@ def export(name: str, folder: Path) -> None:
             numbers.append(np.clip(np.nan_to_num(values, nan=a.low), a.low, a.high))
             low.append(a.low)
             high.append(a.high)
-    fold = np.empty(len(y), dtype=int)
-    for number, (_, test) in enumerate(common.folds(y, 0)):
-        fold[test] = number
     codes = {v: i for i, v in enumerate(domain.label.values)}
-    np.savez(
-        folder / f"{name}.npz", X=np.column_stack(numbers), y=np.array([codes[v] for v in y]),
-        fold=fold, low=low, high=high, classes=domain.n_labels,
-        categorical=[isinstance(a, Categorical) for a in domain.attributes],
-    )  # fmt: skip
+    return {
+        "X": np.column_stack(numbers), "y": np.array([codes[v] for v in y]), "low": low, "high": high,
+        "classes": domain.n_labels,
+        "categorical": [isinstance(a, Categorical) for a in domain.attributes],
+    }  # fmt: skip
+
+
+def export(name: str, folder: Path) -> None:
+    table = as_numbers(name)
+    fold = np.empty(len(table["y"]), dtype=int)
+    for number, (_, test) in enumerate(common.folds(common.load(name)[1], 0)):
+        fold[test] = number
+    np.savez(folder / f"{name}.npz", fold=fold, **table)
 
 
 # -- fits --------------------------------------------------------------------------------------
@@ -122,8 +127,7 @@ def run(jobs: list[dict[str, Any]], folder: Path, path: Path) -> pd.DataFrame:
                 job = queue.get_nowait()
             except Empty:
                 break
-            python = own_python() if job["learner"] == PRIVATE[0] else Path(sys.executable)
-            result = _ask(workers, python, job, folder)
+            result = ask(workers, job, folder)
             with lock:
                 done.append(result)
                 pd.DataFrame(done).to_csv(path, index=False)
@@ -146,9 +150,10 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:
     return str(row["set"]), str(row["learner"]), str(row["epsilon"]), int(row["folds"])
 
 
-def _ask(
-    workers: dict[Path, Any], python: Path, job: dict[str, Any], folder: Path
-) -> dict[str, Any]:
+def ask(workers: dict[Path, Any], job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The job's row, by a worker in an environment that its learner imports in."""
+    is_own = job["learner"].startswith("diffprivlib")
+    python = own_python() if is_own else Path(sys.executable)
     if python not in workers:
         script = str(Path(__file__).with_name("peer_worker.py"))
         workers[python] = subprocess.Popen(

@@ -5,18 +5,22 @@
 Stratified 5-fold cross-validation of at most --rows rows of a table. A table is in the tuned half or in the
 checked one by the hash of its name, as in flagship_halves.py. Beside means of accuracy, AUC and log loss it
 counts cells under the most frequent label, falls as epsilon grows, and cells whose log loss is above that of
-the label frequencies. With --others our other learners run too. It says how long it will take before it
-starts, and resumes where it stopped: rows go to docs/results/scoreboard.csv as they come.
+the label frequencies. With --others our other learners run too; scoreboard_peers.py runs other people's. It
+says how long it will take before it starts, and resumes where it stopped: rows go to
+docs/results/scoreboard.csv as they come.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import itertools
+import multiprocessing
 import os
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +29,10 @@ import common
 import numpy as np
 import pandas as pd
 from flagship_halves import half_of, with_error
+from scoreboard_beside import beside
 
 from frith import learners
+from frith._jit import available_threads
 
 EPSILONS = ("0.01", "0.02", "0.05", "0.1", "0.25", "0.5", "1", "2")
 FOLDS = 5
@@ -38,7 +44,6 @@ FIELDS = (
 )  # fmt: skip
 BANDS = (0, 10, 50, 100, 350, 1_000, 4_000, np.inf)
 """Records times epsilon, with more than two labels for each two of them."""
-LARGER = {"0.01": "0.05", "0.02": "0.1", "0.05": "0.25", "0.1": "0.5", "0.25": "1", "0.5": "2"}
 ENOUGH = 50  # records times epsilon from which on a cell should not be under the constant
 _SECONDS = 2.5e-7  # of a fit, for a cell of a table and a label; beside a constant
 
@@ -51,17 +56,27 @@ def seconds_of(name: str, rows: int) -> float:
 # -- fits --------------------------------------------------------------------------------------
 
 
-def fit(job: dict[str, Any], rows: int) -> dict[str, Any]:
-    from sklearn.metrics import log_loss
+@functools.lru_cache(maxsize=8)
+def folds_of(name: str, repeat: int, rows: int) -> list[tuple[Any, Any]]:
+    """The training and test rows of each fold, of at most so many rows of a table."""
     from sklearn.model_selection import StratifiedKFold
 
-    X, y, domain = common.load(job["set"])
-    kept = np.sort(np.random.default_rng(job["repeat"]).permutation(len(X))[:rows])
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=job["repeat"])
+    labels = common.load(name)[1]
+    kept = np.sort(np.random.default_rng(repeat).permutation(len(labels))[:rows])
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repeat)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label may have fewer records than there are folds
-        train, test = list(folds.split(kept, y.iloc[kept]))[job["fold"]]
-        train, test = kept[train], kept[test]
+        parts = list(folds.split(kept, labels.iloc[kept]))
+    return [(kept[train], kept[test]) for train, test in parts]
+
+
+def fit(job: dict[str, Any], rows: int) -> dict[str, Any]:
+    from sklearn.metrics import log_loss
+
+    X, y, domain = common.load(job["set"])
+    train, test = folds_of(job["set"], job["repeat"], rows)[job["fold"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         kind = learners.BY_NAME[job["learner"]]
         model = kind(replace(domain, records=len(train)), epsilon=job["epsilon"], n_jobs=1)
         start = time.process_time()
@@ -114,7 +129,9 @@ def main() -> None:
     if not options.report:
         measure(options, path)
     page = path.with_suffix(".md")
-    page.write_text(report(pd.read_csv(path)), encoding="utf-8")
+    theirs = options.out / "scoreboard_peers.csv"
+    peers = pd.read_csv(theirs) if theirs.is_file() else None
+    page.write_text(report(pd.read_csv(path), peers), encoding="utf-8")
     print(f"wrote {page}")
 
 
@@ -147,16 +164,24 @@ def measure(options: argparse.Namespace, path: Path) -> None:
     hours = sum(seconds_of(job["set"], options.rows) for job in left) / 3600
     print(
         f"{len(names)} tables ({sum(half_of(n) == 'checked' for n in names)} checked), "
-        f"{len(jobs)} fits, {len(left)} of them left, about {hours:.1f} hours on one core",
+        f"{len(jobs)} fits, {len(left)} of them left, about {hours / available_threads():.1f} hours",
         flush=True,
     )
-    for job in left:
-        row, is_new = {**job, **fit(job, options.rows)}, not path.is_file()
-        with path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+    context = multiprocessing.get_context("spawn")  # forking would copy locked threads
+    with ProcessPoolExecutor(available_threads(), context) as pool:
+        found = pool.map(functools.partial(fit, rows=options.rows), left, chunksize=len(EPSILONS))
+        for job, row in zip(left, found, strict=True):
+            append(path, job | row, FIELDS)
+
+
+def append(path: Path, row: dict[str, Any], fields: tuple[str, ...]) -> None:
+    """One more row, so that an interrupted run resumes."""
+    is_new = not path.is_file()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
 # -- the report --------------------------------------------------------------------------------
@@ -188,7 +213,7 @@ def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def report(rows: pd.DataFrame) -> str:
+def report(rows: pd.DataFrame, peers: pd.DataFrame | None) -> str:
     cells = cells_of(rows)
     own = cells.xs(FLAGSHIP, level="learner")
     text = HEAD.format(
@@ -196,9 +221,10 @@ def report(rows: pd.DataFrame) -> str:
         repeats=rows[rows.learner == FLAGSHIP].repeat.nunique(),
     )  # fmt: skip
     text += "## By signal\n\n" + by_signal(own) + "\n## Where it is weak\n\n" + weak(own)
-    if rows.learner.nunique() > 1:
-        text += "\n## Beside our other learners\n\n" + beside(cells)
-    return text + "\n" + peers(own) + "## Every table\n\n" + every(own)
+    text += "\n## Beside other learners\n\n" + beside_others(
+        rows.drop_duplicates(list(KEYS)), peers
+    )
+    return text + "## Every table\n\n" + every(own)
 
 
 def by_signal(own: pd.DataFrame) -> str:
@@ -263,65 +289,27 @@ def _named(values: pd.Series, digits: int) -> str:
     return "; ".join(names) or "none"
 
 
-def beside(cells: pd.DataFrame) -> str:
-    """Shares of cells at least as accurate as the best other learner, within one error."""
-    own = cells.xs(FLAGSHIP, level="learner")
-    others = cells.drop(FLAGSHIP, level="learner")
-    best = others.sort_values("accuracy").groupby(["half", "set", "labels", "epsilon"]).tail(1)
-    best = best.droplevel("learner")
-    both = own.join(best[["accuracy", "accuracy_error"]], rsuffix="_best", how="inner")
-    error = np.hypot(both.accuracy_error, both.accuracy_error_best)
-    reached = both.accuracy >= both.accuracy_best - error
-    lines = [
-        [half, f"{100 * part.mean():.0f}% of {len(part)}"]
-        for half, part in reached.groupby(level="half")
-    ]
-    words = "At least the best of them, picked after the fact in each cell, within one error:\n\n"
-    return words + common.markdown_table(["half", "share of cells"], lines)
-
-
-def is_whole(name: str, records: float) -> bool:
-    """Whether a table was learned from whole, but for the fold that is scored."""
-    return bool(records >= 0.99 * (1 - 1 / FOLDS) * len(common.load(name)[0]))
-
-
-def peers(own: pd.DataFrame) -> str:
-    """Beside figures of peers that were measured on the same whole tables, in ten folds."""
-    known = pd.read_csv(Path(__file__).parent / "peers_accuracy.csv")
-    known = known[known.eps > 0]
-    known["epsilon"] = [f"{e:g}" for e in known.eps]
-    from accuracy import PEERS
-
-    best = (
-        known[known.learner.isin(PEERS)]
-        .groupby(["dataset", "epsilon"])[["acc_mean", "auc_mean"]]
-        .max()
+def beside_others(rows: pd.DataFrame, peers: pd.DataFrame | None) -> str:
+    """Beside our other learners and beside other people's, on the same folds."""
+    own, halves = rows[rows.learner == FLAGSHIP], {n: half_of(n) for n in set(rows["set"])}
+    text = (
+        "In each fold the learner is taken that is best on the other folds. A cell is reached if the mean "
+        "difference is above minus one standard error of it; cells are left out in which nobody is better "
+        "than the most frequent label by two errors.\n\n"
     )
-    lines = []
-    for half in ("tuned", "checked"):
-        part = own[own.index.get_level_values("half") == half]
-        part = part[[is_whole(i[1], records) for i, records in part.records.items()]]
-        shares = []
-        for pairs in ({e: e for e in EPSILONS}, LARGER):
-            for ours, theirs in (("accuracy", "acc_mean"), ("auc", "auc_mean")):
-                hits = [
-                    row[ours] >= best.loc[(i[1], pairs[e]), theirs] - 0.005
-                    for i, row in part.iterrows()
-                    if (e := f"{i[3]:g}") in pairs and (i[1], pairs[e]) in best.index
-                    and not np.isnan(best.loc[(i[1], pairs[e]), theirs])
-                ]  # fmt: skip
-                shares.append(f"{100 * np.mean(hits):.0f}% of {len(hits)}" if hits else "")
-        lines.append([half, *shares])
-    return (
-        "## Beside peers\n\nCells at least as good as the best peer, less half a point, of tables that were "
-        "learned from whole. Peers have ten folds, so an eighth more records; the best of their settings is "
-        "picked after the fact.\n\n"
-        + common.markdown_table(
-            ["half", "accuracy, same epsilon", "AUC, same epsilon", "accuracy, theirs 4 to 5 times",
-             "AUC, theirs 4 to 5 times"], lines
-        )
-        + "\n"
-    )  # fmt: skip
+    others = rows[rows.learner != FLAGSHIP]
+    if len(others):
+        text += f"### The best of our other learners, {_repeats(others)}\n\n"
+        text += beside(own, others, halves) + "\n"
+    if peers is not None:
+        names = "; ".join(sorted(set(peers.learner)))
+        text += f"### The best of other people's, {_repeats(peers)}\n\n{names}.\n\n"
+        text += beside(own, peers, halves) + "\n"
+    return text
+
+
+def _repeats(rows: pd.DataFrame) -> str:
+    return f"{rows.repeat.nunique()} x {FOLDS} folds of {rows['set'].nunique()} tables"
 
 
 def every(own: pd.DataFrame) -> str:
