@@ -233,7 +233,7 @@ def report(rows: pd.DataFrame) -> str:
         "clipped at 3 standard deviations, and from s = 12,000 on cells of four pairs of attributes. Clips "
         "of 0, 3 and 5 were compared by simulation on the large tables of the tuned half and on tables of "
         "classes, of which a number was taken for the target, and so were 0, 2, 4, 6 and 9 pairs; of these, "
-        "some in one repeat alone. The checked half was looked at once, in this run. About seven forms of "
+        "some in one repeat alone. The checked half was looked at once, at the end of that. About seven forms of "
         "interactions were tried before that one: tables of one attribute and of pairs, alone or mixed in, "
         "pairs that were chosen privately, and pairs that were not. Pairs first looked worse below "
         "s = 10,000 (-0.007 at epsilon 1); the least signal of 12,000 was set after a further run on five "
