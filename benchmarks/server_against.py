@@ -44,7 +44,7 @@ CONNECTIONS, TRAINING = 4, 8
 QUOTES, PAGES = 1.5, 0.7  # the least ratio of quotes a second, the most of a page's time
 LONG = 1.2  # how much worse both may be with a long history
 SHORT = 200  # jobs that the others have: their pages are as full
-RECORDS, TREES, TURNS, SECONDS = 1_000_000, 32, 3, 4.0
+RECORDS, TREES, TURNS, SECONDS = 1_000_000, 64, 3, 4.0
 _FIELDS = ("id", "account", "kind", "request", "amount", "spent", "held", "unit", "purpose", "at")
 HOST = """
 import json, sys
