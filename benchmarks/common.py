@@ -113,6 +113,24 @@ def majority_accuracy(name: str, runs: int) -> float:
 # -- jobs --------------------------------------------------------------------------------------
 
 
+def rows_in(path: Path) -> list[dict[str, str]]:
+    """What an earlier run wrote; nothing, if there was none."""
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append_row(path: Path, row: dict[str, Any], fields: Sequence[str]) -> None:
+    """One more row, so that an interrupted run resumes."""
+    is_new = not path.is_file()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
 def run_jobs(
     jobs: Sequence[dict[str, Any]],
     work: Callable[[dict[str, Any]], dict[str, Any]],

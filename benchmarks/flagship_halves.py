@@ -12,7 +12,6 @@ labels go to flagship_halves_two.csv. Rows are written as they come, so a run re
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import itertools
 import json
@@ -130,7 +129,7 @@ def measure(options: argparse.Namespace, path: Path) -> None:
         for n in sorted(names, key=common.cost)
         for e in EPSILONS
     ]
-    done = {tuple(row[k] for k in KEYS) for row in read_rows(path)}
+    done = {tuple(row[k] for k in KEYS) for row in common.rows_in(path)}
     left = [j for j in jobs if any(key_of(j, s) not in done for s in SOURCES)]
     fits = sum(key_of(j, s) not in done for j in left for s in SOURCES)
     print(
@@ -158,7 +157,8 @@ def run(
                     continue
                 worker.stdin.write(json.dumps(job) + "\n")
                 worker.stdin.flush()
-                append({**job, "source": name, **json.loads(worker.stdout.readline())}, path)
+                row = {**job, "source": name, **json.loads(worker.stdout.readline())}
+                common.append_row(path, row, FIELDS)
     finally:
         for worker in workers.values():
             worker.stdin.close()
@@ -182,22 +182,6 @@ def git(*words: str) -> None:
 
 def key_of(job: dict[str, Any], source: str) -> tuple[str, ...]:
     return tuple(str(v) for v in (job["set"], job["epsilon"], job["split"], source))
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    if not path.is_file():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(row: dict[str, Any], path: Path) -> None:
-    is_new = not path.is_file()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 # -- the report --------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ def report(rows: pd.DataFrame) -> str:
     parts.append(
         "Last, targets that are all at one end of the chosen interval were no longer taken to be outside. "
         "That was found on a column of a table of classes, default_credit_card, and concerns none of the "
-        "tables below much; every row was then run anew, in ten folds instead of three.\n"
+        "tables below much; all rows of ForestRegressor were then run anew.\n"
     )
     for half in ("tuned", "checked"):
         here = rows[rows["set"].map(half_of) == half]

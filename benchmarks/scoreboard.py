@@ -13,7 +13,6 @@ docs/results/scoreboard.csv as they come.
 from __future__ import annotations
 
 import argparse
-import csv
 import functools
 import itertools
 import multiprocessing
@@ -156,10 +155,7 @@ def measure(options: argparse.Namespace, path: Path) -> None:
             range(options.repeats), everybody, names, range(FOLDS), EPSILONS
         )
     ]
-    done = set()
-    if path.is_file():
-        with path.open(newline="") as file:
-            done = {tuple(row[k] for k in KEYS) for row in csv.DictReader(file)}
+    done = {tuple(row[k] for k in KEYS) for row in common.rows_in(path)}
     left = [job for job in jobs if tuple(str(job[k]) for k in KEYS) not in done]
     hours = sum(seconds_of(job["set"], options.rows) for job in left) / 3600
     print(
@@ -171,25 +167,15 @@ def measure(options: argparse.Namespace, path: Path) -> None:
     with ProcessPoolExecutor(available_threads(), context) as pool:
         found = pool.map(functools.partial(fit, rows=options.rows), left, chunksize=len(EPSILONS))
         for job, row in zip(left, found, strict=True):
-            append(path, job | row, FIELDS)
-
-
-def append(path: Path, row: dict[str, Any], fields: tuple[str, ...]) -> None:
-    """One more row, so that an interrupted run resumes."""
-    is_new = not path.is_file()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, fields, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
+            common.append_row(path, job | row, FIELDS)
 
 
 # -- the report --------------------------------------------------------------------------------
 
 HEAD = """# The scoreboard
 
-Made by `make scoreboard`: stratified {folds}-fold cross-validation, repeats: {repeats}, with at most {rows:,}
-training records of each of {tables} tables; delta 0. A table is tuned on if the SHA-256 of its name is even,
+`python benchmarks/scoreboard.py --repeats {repeats} --rows {rows}`: stratified {folds}-fold cross-validation
+of each of {tables} tables; delta 0. A table is tuned on if the SHA-256 of its name is even,
 and only checked if it is odd. A cell is a table and an epsilon. Points are percent correct above the
 training part's most frequent label. Signal is records times epsilon, with more than two labels for each two
 of them. Standard errors are over tables; "two errors" are two standard errors of a cell's mean.
@@ -217,7 +203,7 @@ def report(rows: pd.DataFrame, peers: pd.DataFrame | None) -> str:
     cells = cells_of(rows)
     own = cells.xs(FLAGSHIP, level="learner")
     text = HEAD.format(
-        folds=FOLDS, rows=int(rows.records.max()), tables=rows["set"].nunique(),
+        folds=FOLDS, rows=round(rows.records.max() * FOLDS / (FOLDS - 1)), tables=rows["set"].nunique(),
         repeats=rows[rows.learner == FLAGSHIP].repeat.nunique(),
     )  # fmt: skip
     text += "## By signal\n\n" + by_signal(own) + "\n## Where it is weak\n\n" + weak(own)

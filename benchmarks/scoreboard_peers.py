@@ -11,7 +11,6 @@ scoreboard.py reads them for its page.
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib.util
 import itertools
 import tempfile
@@ -57,10 +56,7 @@ def export(name: str, repeat: int, rows: int, folder: Path) -> None:
 
 def measure(jobs: list[dict[str, Any]], folder: Path, path: Path) -> None:
     """All jobs, one a core, each learner where it imports; a fit that fails is left out by name."""
-    done = set()
-    if path.is_file():
-        with path.open(newline="") as file:
-            done = {tuple(row[k] for k in KEYS) for row in csv.DictReader(file)}
+    done = {tuple(row[k] for k in KEYS) for row in common.rows_in(path)}
     queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
     for job in jobs:
         if tuple(str(job[k]) for k in KEYS) not in done:
@@ -81,7 +77,7 @@ def measure(jobs: list[dict[str, Any]], folder: Path, path: Path) -> None:
                     print("failed:", *job.values(), flush=True)
                 else:
                     kept = {name: row[name] for name in FIELDS} | {"set": job["set"]}
-                    scoreboard.append(path, kept, FIELDS)
+                    common.append_row(path, kept, FIELDS)
         for worker in workers.values():
             worker.stdin.close()
 
