@@ -89,4 +89,4 @@ docs: $(READY)  ## the guide as a site, in site/; its pictures are drawn from wh
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* .attacks .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .prove demo-output site
+	rm -rf $(VENV) $(VENV)-3.* .attacks .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output site

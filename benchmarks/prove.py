@@ -1,7 +1,8 @@
 """Run every claim of the project at full size and write the dated report docs/measured.md.
 
-A step that passed for the same source is not run again, so an interrupted run resumes. A step
-passes when its command ends with exit code 0.
+A step that passed for the same source is not run again, so an interrupted run resumes, on another
+machine too: docs/results/proved.json has every outcome. A step passes when its command ends with exit code
+0. Rows that a command would keep from an earlier source are removed first, so that none is told as new.
 
     python benchmarks/prove.py [--fresh | --report] [STEP ...]
 """
@@ -19,10 +20,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-STATE = ROOT / ".prove"
 REPORT = ROOT / "docs" / "measured.md"
+OUTCOMES = ROOT / "docs" / "results" / "proved.json"
 PACKAGES = ("numpy", "numba", "pyarrow", "pandas", "scikit-learn", "opendp", "dp-accounting")
 
 
@@ -35,6 +37,7 @@ class Step:
     command: tuple[str, ...]
     results: str = ""
     parts: tuple[str, ...] = ()  # files beside the command's own that it is made of
+    rows: tuple[str, ...] = ()  # of docs/results, which the command resumes
 
 
 PYTHON = sys.executable
@@ -131,6 +134,11 @@ STEPS = (
                 "bounds",
             )
         ),
+        rows=(
+            "attacks_reconstruction.csv",
+            "attacks_membership.csv",
+            "attacks_replay.csv",
+        ),
     ),
     Step(
         "private-scores",
@@ -156,6 +164,7 @@ STEPS = (
         "What domains that are paid for cover of each column, and what they cost the flagship.",
         (PYTHON, "benchmarks/private_domains.py"),
         "results/private_domains.md",
+        rows=("private_domains.csv",),
     ),
     Step(
         "draws",
@@ -217,12 +226,44 @@ STEPS = (
         "The flagship against every private tree learner one can install, at six budgets.",
         (PYTHON, "benchmarks/accuracy.py"),
         "results/accuracy.md",
+        rows=("accuracy.csv",),
     ),
     Step(
         "peers",
         "All our learners and other people's on the same folds of at least 20 sets, at six budgets.",
         (PYTHON, "benchmarks/peers.py"),
         "results/peers.md",
+        rows=("peers.csv",),
+    ),
+    Step(
+        "scoreboard",
+        "The flagship on all 73 classification tables at eight budgets, tuned and checked halves apart, "
+        "beside our other learners on the same folds.",
+        (PYTHON, "benchmarks/scoreboard.py", "--rows", "10000", "--repeats", "3", "--others"),
+        "results/scoreboard.md",
+        rows=("scoreboard.csv",),
+    ),
+    Step(
+        "scoreboard-peers",
+        "Other people's learners on the folds of the scoreboard.",
+        (PYTHON, "benchmarks/scoreboard_peers.py", "--rows", "10000", "--repeats", "1"),
+        "results/scoreboard.md",
+        ("benchmarks/peer_worker.py",),
+        rows=("scoreboard_peers.csv",),
+    ),
+    Step(
+        "public-priors",
+        "What a public prior is worth on pairs of tables, and that a misleading one costs little.",
+        (PYTHON, "benchmarks/public_priors.py"),
+        "results/public_priors.md",
+        rows=("public_priors.csv",),
+    ),
+    Step(
+        "published",
+        "AUC of adult and spambase at tiny budgets, beside what S-BDT published.",
+        (PYTHON, "benchmarks/published.py"),
+        "results/published.md",
+        rows=("published.csv",),
     ),
     Step(
         "explanations",
@@ -230,6 +271,10 @@ STEPS = (
         "it says, for every learner; what counted rules cost.",
         (PYTHON, "benchmarks/explanations.py", "--resume"),
         "results/explanations.md",
+        rows=(
+            "explanations_rules.csv",
+            "explanations_intervals.csv",
+        ),
     ),
     Step(
         "flagship-speed",
@@ -242,6 +287,21 @@ STEPS = (
         "R2 on 16 tables, tuned and checked halves apart, beside a private mean and gradient boosting.",
         (PYTHON, "benchmarks/regression.py"),
         "results/regression.md",
+        rows=("regression.csv",),
+    ),
+    Step(
+        "regression-intervals",
+        "Prediction intervals hold new targets as often as they say, and quantiles are where they should be.",
+        (PYTHON, "benchmarks/regression_intervals.py"),
+        "results/regression_intervals.md",
+        rows=("regression_intervals.csv",),
+    ),
+    Step(
+        "regression-log",
+        "What a log scale of the label changes on tables with skewed targets.",
+        (PYTHON, "benchmarks/regression_log.py"),
+        "results/regression_log.md",
+        rows=("regression_log.csv",),
     ),
     Step(
         "levels",
@@ -262,6 +322,18 @@ STEPS = (
         "results/spark.md",
     ),
     Step(
+        "warehouse",
+        "A pass over PostgreSQL, Spark and DuckDB beside the bare stream of packed codes.",
+        (PYTHON, "benchmarks/warehouse.py"),
+        "results/warehouse.md",
+    ),
+    Step(
+        "cores",
+        "One thread and all threads, and scikit-learn's boosting, in turns.",
+        (PYTHON, "benchmarks/cores.py"),
+        "results/cores.md",
+    ),
+    Step(
         "speed",
         "Records a second, memory and noise against their limits, and against scikit-learn's forest.",
         (PYTHON, "benchmarks/speed.py"),
@@ -276,7 +348,6 @@ def main() -> int:
     arguments.add_argument("--fresh", action="store_true", help="run passed steps again")
     arguments.add_argument("--report", action="store_true", help="only write the report")
     options = arguments.parse_args()
-    STATE.mkdir(exist_ok=True)
     wanted = [s for s in STEPS if not options.steps or s.name in options.steps]
     todo = [s for s in wanted if not options.report and (options.fresh or not passed(s))]
     if todo:
@@ -299,30 +370,48 @@ def plan(todo: list[Step]) -> str:
 
 def run(step: Step) -> None:
     print(f"== {step.name}: {step.claim}", flush=True)
-    start = time.monotonic()
+    source, start = source_hash(step), time.monotonic()
+    if outcome_of(step).get("source") != source:
+        for name in step.rows:
+            (OUTCOMES.parent / name).unlink(missing_ok=True)
+        keep(step, {"source": source, "ok": None, "seconds": 0})  # begun: rows are of this source
     environment = os.environ | {"FRITH_FULL": "1"}
     code = subprocess.run(step.command, cwd=ROOT, env=environment, check=False).returncode
-    outcome = {
-        "source": source_hash(step),
-        "ok": code == 0,
-        "seconds": round(time.monotonic() - start),
-        "at": datetime.now(UTC).isoformat(timespec="minutes"),
-    }
-    (STATE / f"{step.name}.json").write_text(json.dumps(outcome))
-    print(
-        f"== {step.name}: {'passed' if code == 0 else 'FAILED'} in {outcome['seconds']} s",
-        flush=True,
-    )
+    seconds = round(time.monotonic() - start)
+    keep(step, {"source": source, "ok": code == 0, "seconds": seconds})
+    print(f"== {step.name}: {'passed' if code == 0 else 'FAILED'} in {seconds} s", flush=True)
 
 
-def outcome_of(step: Step) -> dict:
-    path = STATE / f"{step.name}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+def outcomes() -> dict[str, dict[str, Any]]:
+    return json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
+
+
+def keep(step: Step, outcome: dict[str, Any]) -> None:
+    """Write an outcome down, with its day and commit; time adds up over interrupted runs."""
+    known, before = outcomes(), outcome_of(step)
+    if before.get("source") == outcome["source"] and not before.get("ok"):
+        outcome["seconds"] += before["seconds"]
+    day, commit = f"{datetime.now(UTC):%Y-%m-%d}", _git("rev-parse", "--short", "HEAD")
+    known[step.name] = outcome | {"day": day, "commit": commit}
+    OUTCOMES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def outcome_of(step: Step) -> dict[str, Any]:
+    return outcomes().get(step.name, {})
 
 
 def passed(step: Step) -> bool:
     outcome = outcome_of(step)
     return bool(outcome.get("ok")) and outcome["source"] == source_hash(step)
+
+
+def word_of(step: Step) -> str:
+    """The outcome in words; where the source has changed since, that too."""
+    outcome = outcome_of(step)
+    if not outcome:
+        return "not run"
+    word = {True: "passed", False: "**failed**", None: "begun"}[outcome["ok"]]
+    return word if outcome["source"] == source_hash(step) else f"{word} (earlier source)"
 
 
 def source_hash(step: Step) -> str:
@@ -339,28 +428,23 @@ def report() -> str:
         "# What was measured, and when",
         "",
         "Written by `make prove`, which runs every claim at full size. Figures in the other pages come from "
-        "the result files named here.",
+        "the result files named here. *Earlier source* is said where what a step runs has changed since: "
+        "its figures are of the commit beside it.",
         "",
-        f"- date: {datetime.now(UTC):%Y-%m-%d}",
-        f"- commit: {_git('rev-parse', '--short', 'HEAD')}",
         f"- machine: {os.cpu_count()} cores, Python {platform.python_version()}",
         f"- versions: {', '.join(f'{p} {version(p)}' for p in PACKAGES)}",
         "",
-        "| step | claim | outcome | seconds | figures |",
-        "|---|---|---|---|---|",
+        "| step | claim | outcome | day, commit | seconds | figures |",
+        "|---|---|---|---|---|---|",
     ]
     for step in STEPS:
         outcome = outcome_of(step)
-        word = "not run" if not outcome else "passed" if outcome["ok"] else "**failed**"
-        if outcome and outcome["source"] != source_hash(step):
-            word += " (earlier source)"
-        figures = (
-            f"[{Path(step.results).stem}]({step.results})"
-            if step.results and (REPORT.parent / step.results).exists()
-            else ""
-        )
+        when = f"{outcome['day']}, {outcome['commit']}" if outcome else ""
+        has_page = step.results and (REPORT.parent / step.results).exists()
+        figures = f"[{Path(step.results).stem}]({step.results})" if has_page else ""
+        seconds = outcome.get("seconds", "")
         lines.append(
-            f"| {step.name} | {step.claim} | {word} | {outcome.get('seconds', '')} | {figures} |"
+            f"| {step.name} | {step.claim} | {word_of(step)} | {when} | {seconds} | {figures} |"
         )
     return "\n".join(lines) + "\n"
 
