@@ -10,9 +10,10 @@ from frith import Budget, BudgetExceeded, Ledger, open_table
 from frith.curator import Curator
 from frith.errors import FormatError, OutsideWindow, TooManyCells
 from frith.growing.builder import single_leaf
+from frith.growing.grids import partition_trees
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
-from frith.kernels import NamedSplits, NodeSplits, Partitions, SignsChoice, SplitCounts
+from frith.kernels import LeafCounts, NamedSplits, NodeSplits, Partitions, SignsChoice, SplitCounts
 from frith.kernels.criteria import MaxMass
 from frith.kernels.gradients import ScoreColumn
 from frith.kernels.label_gradients import LabelGradients
@@ -75,7 +76,9 @@ def whole_table(domain):
 
 
 def ask_labels(curator, share):
-    question = Partitions(*whole_table(curator.domain))
+    layout = Layout(curator.domain, mixed_cuts(curator.domain))
+    trees, bins = partition_trees(layout)
+    question = Partitions(LeafCounts(trees, curator.domain), BinarySplits(layout), bins)
     return curator.choose_labels(question, share, "labels"), question
 
 

@@ -9,6 +9,7 @@ from frith import Categorical, Domain
 from frith.domain.encoding import Batch
 from frith.errors import FormatError
 from frith.growing.builder import TreeBuilder, single_leaf
+from frith.growing.grids import partition_trees
 from frith.growing.oblivious import ask_once
 from frith.kernels import (
     AttributeChoice,
@@ -175,8 +176,8 @@ def test_each_kind_of_partition_weighs_the_same_however_few_there_are(values, pa
     domain = Domain([Categorical("kind", values)], Categorical("label", ("x", "y")))
     layout = Layout(domain, mixed_cuts(domain))
     splits = BinarySplits(layout)
-    kernel = SplitCounts(single_leaf(), layout, np.zeros(1), np.ones((1, 1)))
-    question = Partitions(kernel, splits)
+    trees, bins = partition_trees(layout)
+    question = Partitions(LeafCounts(trees, domain), splits, bins)
     assert question.parts == parts
     mass = np.exp(question.weights) * 2.0 ** np.array(parts)
     assert mass[0] == pytest.approx(np.e)

@@ -14,6 +14,7 @@ from frith.domain.encoding import Batch
 from frith.errors import DomainError, FormatError, OutsideWindow, QuestionError
 from frith.forest.trees import Trees
 from frith.growing.builder import single_leaf
+from frith.growing.grids import partition_trees
 from frith.growing.grower import Grower
 from frith.growing.oblivious import ask_once
 from frith.kernels import (
@@ -85,6 +86,8 @@ def one_of_each():
     correct = CorrectCounts(LAYOUT, (0,), np.zeros(2), scores, np.array([1, 2]))
     gradients, vectors = GradientSums(LAYOUT, COLUMN, 0, 9), LabelGradients(LAYOUT, VECTORS)
     leaves = LeafCounts(trees, DOMAIN)
+    partitions, bins = partition_trees(LAYOUT)
+    parts = LeafCounts(partitions, DOMAIN)
     whole = SplitCounts(trees, LAYOUT, np.zeros(1), np.ones((1, 3)))
     strengths = StrengthCounts(VECTORS, VECTORS, np.array([0, 10]), DOMAIN)
     targets, residuals = TargetCounts(NUMBER), ResidualSums(NUMBERS, COLUMN, 9)
@@ -98,7 +101,7 @@ def one_of_each():
         AttributeChoice(lone, (0, 2)), CorrectChoice(correct), LabelChoice(leaves),
         NodeSplits(level, np.array([0, 1]), allowed, GiniMass()),
         SignsChoice(vectors, SPLITS), StepChoice(gradients, SPLITS),
-        NamedSplits(whole, SPLITS, np.array([1])), Partitions(whole, SPLITS),
+        NamedSplits(whole, SPLITS, np.array([1])), Partitions(parts, SPLITS, bins),
         strengths, StrengthChoice(strengths),
         targets, residuals, ResidualCells(trees, COLUMN, NUMBER, 9),
         IntervalChoice(targets), ResidualChoice(residuals, BinarySplits(NUMBERS)),

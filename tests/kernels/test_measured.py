@@ -15,6 +15,7 @@ from frith.domain.encoding import Batch
 from frith.errors import QuestionError
 from frith.forest.trees import Trees
 from frith.growing.builder import TreeBuilder, single_leaf
+from frith.growing.grids import partition_trees
 from frith.growing.grower import Grower
 from frith.growing.random_trees import grow_random_trees
 from frith.kernels import (
@@ -142,10 +143,8 @@ def make(kind, domain, layout, several, rng):
         level = SplitCounts(single_leaf(), layout, np.zeros(1), asks)
         return AttributeChoice(level, tuple(range(len(domain.attributes))))
     if kind is Partitions:
-        level = SplitCounts(
-            single_leaf(), layout, np.zeros(1), np.ones((1, len(domain.attributes)))
-        )
-        return Partitions(level, BinarySplits(layout))
+        trees, bins = partition_trees(layout)
+        return Partitions(LeafCounts(trees, domain), BinarySplits(layout), bins)
     if kind is NamedSplits:
         nodes = rng.permutation(one.leaves)[: rng.integers(1, len(one.leaves) + 1)]
         level = SplitCounts(one, layout, nodes, np.ones((len(nodes), len(domain.attributes))))

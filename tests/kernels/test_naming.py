@@ -1,5 +1,7 @@
 """Choices that name labels, against a loop over records: scores, weights, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,13 @@ import pytest
 from frith import Categorical, Domain, Numeric, open_table
 from frith.domain.encoding import Batch
 from frith.errors import FormatError
-from frith.forest.trees import find_leaf
-from frith.growing.builder import TreeBuilder, single_leaf
+from frith.forest.leaf_tables import leaves_of
+from frith.forest.trees import Trees, find_leaf
+from frith.growing.builder import TreeBuilder, each_tree, join_trees, single_leaf
+from frith.growing.grids import partition_trees
 from frith.growing.oblivious import ask_once
 from frith.kernels import (
+    LeafCounts,
     NamedSplits,
     Partitions,
     SplitCounts,
@@ -119,13 +124,52 @@ def test_labels_are_named_where_every_attribute_is_asked_in_one_tree():
     for kernel, splits in ((some, SPLITS), (several, SPLITS), (level(single_leaf(), [0]), other)):
         with pytest.raises(FormatError):
             NamedSplits(kernel, splits, np.array([-1]))
-        with pytest.raises(FormatError):
-            Partitions(kernel, splits)
-    with pytest.raises(FormatError, match="all records"):
-        Partitions(level(*two_leaves()), SPLITS)
+
+
+def partitions(layout=LAYOUT, splits=SPLITS):
+    trees, bins = partition_trees(layout)
+    return Partitions(LeafCounts(trees, layout.domain), splits, bins)
+
+
+def test_partitions_are_counted_by_trees_of_their_own_domain():
+    trees, bins = partition_trees(LAYOUT)
+    counts = LeafCounts(trees, DOMAIN)
+    elsewhere = replace(DOMAIN, records=7)
+    with pytest.raises(FormatError, match="domain"):
+        Partitions(counts, BinarySplits(Layout(elsewhere, LAYOUT.cuts)), bins)
+    with pytest.raises(FormatError, match="for each attribute"):
+        Partitions(LeafCounts(single_leaf(), DOMAIN), SPLITS, bins)
+
+
+def test_first_trees_have_a_leaf_for_each_bin_and_only_they_have():
+    trees, bins = partition_trees(LAYOUT)
+    counts = LeafCounts(trees, DOMAIN)
+    twice, moved = bins.copy(), np.roll(bins, 1)
+    twice[1] = twice[0]
+    for wrong in (twice, moved, bins[:-1]):
+        with pytest.raises(FormatError, match="one leaf for each bin"):
+            Partitions(counts, SPLITS, wrong)
+    with pytest.raises(FormatError, match="only leaves of the first"):
+        Partitions(counts, SPLITS, np.append(bins, bins[-1] + 1))
+
+
+def test_parts_are_of_one_tree_each():
+    """Two trees whose nodes lie in one another: a record could be in two parts of what looks like one."""
+    trees, bins = partition_trees(LAYOUT)
+    builder = TreeBuilder(2)
+    for root in (0, 1):
+        builder.split(root, 2)
+    mixed, turned = join_trees([trees, builder.trees()]), trees.roots[::-1]
+    backwards = Trees(turned, trees.attribute, trees.cut, trees.first_child, trees.sets)
+    for wrong in (mixed, backwards):
+        with pytest.raises(FormatError, match="one after another"):
+            Partitions(LeafCounts(wrong, DOMAIN), SPLITS, bins)
 
 
 def part_of(chosen, codes):
+    if isinstance(chosen, int):
+        tree, _ = each_tree(partitions().kernel.trees, DOMAIN)[chosen]
+        return leaves_of(tree, codes)
     if isinstance(chosen, BinarySplit):
         return np.where(goes_left(chosen, codes), 0, 1)
     bins = LAYOUT.lookup[0][LAYOUT.lookup[1][chosen.attribute] + codes[:, chosen.attribute]]
@@ -134,7 +178,7 @@ def part_of(chosen, codes):
 
 def test_every_part_of_every_partition_has_its_label_counts():
     codes, labels = records(80, 1)
-    question = Partitions(level(single_leaf(), [0]), SPLITS)
+    question = partitions()
     counts = question.scores(sums(question.kernel, codes, labels))
     assert len(counts) == sum(question.parts)
     ends = np.cumsum(question.parts)
@@ -153,12 +197,14 @@ def test_every_part_of_every_partition_has_its_label_counts():
 
 
 def test_kinds_partitions_and_labelings_are_alike_beforehand():
-    question = Partitions(level(single_leaf(), [0]), SPLITS)
+    question = partitions()
     mass = np.exp(question.weights) * 3.0 ** np.array(question.parts)
     n_splits = len(SPLITS) - 1
     assert mass[0] == pytest.approx(np.e)
     assert mass[1 : 1 + n_splits] == pytest.approx(np.exp(SPLITS.weights[:-1]) / n_splits)
-    assert mass[1 + n_splits :].sum() == pytest.approx(1)
+    n_wide = len(question.wide)
+    assert mass[1 + n_splits :][:n_wide].sum() == pytest.approx(1)
+    assert mass[1 + n_splits + n_wide :].sum() == pytest.approx(1)
 
 
 def columns(seed):

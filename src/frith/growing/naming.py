@@ -23,7 +23,8 @@ from frith._arrays import Floats
 from frith.curator import CuratorLike, Release
 from frith.forest.trees import Trees
 from frith.growing.additive import bin_tree, label_shares
-from frith.growing.builder import TreeBuilder, single_leaf
+from frith.growing.builder import TreeBuilder, each_tree, single_leaf
+from frith.growing.grids import partition_trees
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part, forest_of_parts
 from frith.kernels import LeafCounts, NamedSplits, Partitions, SplitCounts
@@ -77,9 +78,13 @@ class NamingTree:
         return Part(tree, np.log(shares), noise)
 
     def _part(self, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
-        question = Partitions(self._level(single_leaf(), [0]), BinarySplits(self.layout))
+        trees, bins = partition_trees(self.layout)
+        counts = LeafCounts(trees, self.layout.domain)
+        question = Partitions(counts, BinarySplits(self.layout), bins)
         place, labels = self.curator.choose_labels(question, share, "partition and labels")
         chosen = question.chosen(place)
+        if isinstance(chosen, int):
+            return each_tree(trees, self.layout.domain)[chosen][0], labels
         if isinstance(chosen, BinarySplit):
             return ask_once(self.layout.domain, chosen), labels
         cuts = [*self.layout.cuts]

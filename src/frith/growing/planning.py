@@ -30,8 +30,8 @@ from frith.privacy.mechanisms import SignChoice
 _ROOM_FOR_TEMPERATURE = 80
 _FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
-_ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 30
-_ROOM_FOR_TABLES = 60
+_ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 60
+_ROOM_FOR_TABLES, _ROOM_FOR_MANY = 60, 30
 _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
 _RIGHT = 10  # of the budget, over the signal, for how many records are right
@@ -132,9 +132,8 @@ class Facts:
             return Route(tables=Fraction(1))
         if math.isinf(room):
             return Route(steps=LIMIT_STEPS)
-        if room < _ROOM_FOR_DEPTH:
-            return Route(named=Fraction(1))
-        if n_labels > _MANY_LABELS or (room >= _ROOM_FOR_TABLES and self._is_filled):
+        are_too_many = n_labels > _MANY_LABELS and room >= _ROOM_FOR_MANY
+        if are_too_many or (room >= _ROOM_FOR_TABLES and self._is_filled):
             if room < _ROOM_FOR_BOTH:
                 return Route(tables=Fraction(1))
             half = Fraction(1, 2)

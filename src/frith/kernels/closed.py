@@ -71,7 +71,7 @@ _SUMMED = {
     LabelChoice: LeafCounts,
     NamedSplits: SplitCounts,
     NodeSplits: SplitCounts,
-    Partitions: SplitCounts,
+    Partitions: LeafCounts,
     SignsChoice: LabelGradients,
     StepChoice: GradientSums,
     StrengthChoice: StrengthCounts,

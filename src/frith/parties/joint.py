@@ -187,9 +187,9 @@ class JointCurator:
     def choose_labels(
         self, question: Partitions, share: Fraction, purpose: str
     ) -> tuple[int, NDArray[np.int64]]:
-        """The partition with the best labels, by noisy tables, less what its many labels may add."""
-        tables, variance = self._level_tables(question.kernel, share, purpose)
-        counts = question.scores(tables)
+        """The partition with the best labels, by noisy counts, less what its many labels may add."""
+        noisy = self.noisy_counts(question.kernel, share, purpose)
+        counts, variance = question.scores(noisy.values), noisy.variance
         starts = np.concatenate([[0], np.cumsum(question.parts)])
         right = np.add.reduceat(counts.max(axis=1), starts[:-1])
         best = int(np.argmax(right + math.sqrt(variance) * question.weights))
