@@ -223,17 +223,17 @@ def purposes(attributes, labels, records, epsilon, **more):
         (NUMBERS, 10, 9, "partition and labels", "partition and labels"),
         (NUMBERS, 10, 11, "partition and labels", ("records that are right", "labels in the leaves")),
         (NUMBERS, 3, 21, "partition and labels", "labels in the leaves"),
-        (NUMBERS, 3, 40, "labels of level 1", "labels in the leaves"),
-        (NUMBERS, 9, 79, "labels of level 1", "labels in the leaves"),
+        (NUMBERS, 3, 119, "partition and labels", "labels in the leaves"),
+        (NUMBERS, 9, 79, "partition and labels", "labels in the leaves"),
         (NUMBERS, 9, 81, "labels", ""),
         (NUMBERS, 3, 121, "partition and labels", "strength"),
         (NUMBERS, 3, 10**9, "partition and labels", "strength"),
-        (VALUES, 3, 59, "labels of level 1", "labels in the leaves"),
+        (VALUES, 3, 59, "partition and labels", "labels in the leaves"),
         (VALUES, 3, 61, "labels by value", "labels by value"),
         (VALUES, 3, 81, "labels by value", "temperature"),
         (VALUES, 3, 3_001, "labels by value", "gradients of tree"),
-        (NUMBERS, 17, 29, "partition and labels", "labels in the leaves"),
-        (NUMBERS, 17, 31, "labels by value", "labels by value"),
+        (NUMBERS, 17, 79, "partition and labels", "labels in the leaves"),
+        (NUMBERS, 17, 81, "labels by value", "temperature"),
     ],
 )  # fmt: skip
 def test_each_route_is_taken_where_public_facts_say(attributes, labels, room, first, last):
@@ -252,6 +252,23 @@ def test_a_look_at_many_labels_decides_where_steps_start(shares, last):
     assert (asked[0].purpose, asked[0].share) == ("labels", Fraction(5, 100))
     assert asked[-1].purpose.startswith(last)
     assert sum(question.share for question in asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["numbers", "values"])
+def test_what_two_attributes_say_together_is_found_by_one_choice(kind):
+    """Neither says anything by itself, so no split of one attribute is better than a label for all."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 2, (900, 4)), columns=list("abcd"))
+    y = np.where(X["a"] + X["b"] == 1, "odd", np.where(X["a"] == 1, "both", "none"))
+    if kind == "numbers":
+        X = X * 5.0 + rng.uniform(0, 4, X.shape)
+        attributes = [Numeric(name, 0, 10) for name in X]
+    else:
+        attributes = [Categorical(name, (0, 1)) for name in X]
+    domain = Domain(attributes, Categorical("y", ("none", "odd", "both")), records=900)
+    model = ForestClassifier(domain, epsilon=0.15).fit(X, y)
+    assert model.forest_.guarantee.asked[0].purpose == "partition and labels"
+    assert model.score(X, y) > 0.95
 
 
 def test_a_tiny_budget_names_labels_where_a_partition_is_not_proven():

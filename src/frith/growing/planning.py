@@ -30,8 +30,8 @@ from frith.privacy.mechanisms import SignChoice
 _ROOM_FOR_TEMPERATURE = 80
 _FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
-_ROOM_FOR_COUNTS, _ROOM_FOR_DEPTH = 20, 60
-_ROOM_FOR_TABLES, _ROOM_FOR_MANY = 60, 30
+_ROOM_FOR_COUNTS = 20
+_ROOM_FOR_TABLES, _ROOM_FOR_MANY = 60, 80
 _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
 _RIGHT = 10  # of the budget, over the signal, for how many records are right
@@ -179,11 +179,8 @@ class Facts:
         """
         room, n_labels = self.room, self.layout.domain.n_labels
         limits = (16, 60) if n_labels < 8 else (12, 30)
-        levels = 1 + sum(room >= limit for limit in limits)
-        if room >= _ROOM_FOR_STEPS:
-            return 0 if self._can_part(share) else levels, _FOR_START_COUNTS
-        can_part = room < _ROOM_FOR_DEPTH and self._can_part(share)
-        return 0 if can_part else levels, self._for_counts()
+        levels = 0 if self._can_part(share) else 1 + sum(room >= limit for limit in limits)
+        return levels, _FOR_START_COUNTS if room >= _ROOM_FOR_STEPS else self._for_counts()
 
     def _for_counts(self) -> Fraction:
         """The part for counts in leaves; where they would be too noisy, for one count in all."""
