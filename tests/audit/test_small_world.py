@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,6 +31,8 @@ TOO_LARGE = {
     "forest, a strength",
     "forest, two levels of named labels",
     "forest, an interval",
+    "forest, a partition",
+    "forest, a partition and how many are right",
 }
 """Their many paths are enumerated in the full-size run alone."""
 
@@ -41,6 +44,14 @@ def test_every_learner_passes(subject, budget):
     assert not outcome.failed, outcome.found
     if subject.name not in TOO_LARGE:
         assert outcome.status == "passed"
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS.keys())
+def test_every_partition_with_every_labeling_is_enumerated_on_a_few_tables(budget):
+    """Grids too: 102 paths with two labels, which is more than a quick run takes of most subjects."""
+    few = replace(QUICK, tables=6, paths=102, runs=102)
+    outcome = audit_small_world(SMALL["forest, a partition"], budget, few)
+    assert outcome.status == "passed", outcome.found
 
 
 @pytest.mark.parametrize("name", ["forest", "gini", "info-gain", "id3, max", "forest, tables"])

@@ -99,6 +99,12 @@ def test_parts_of_a_number_have_about_as_many_bins_each():
     assert abs(below - bins / 2) <= 1
 
 
+def test_no_grid_is_there_twice():
+    """Values of categories, and the bins of a number of few, are the same in however many parts."""
+    domain = Domain([Categorical(f"c{i}", ("no", "yes")) for i in range(3)], LABEL)
+    assert [g.asked for g in grids_of(layout_of(domain))] == [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
+
+
 def test_no_grid_has_more_leaves_than_a_choice_takes():
     values = tuple("abcdefgh")
     domain = Domain([Categorical(f"c{i}", values) for i in range(4)], LABEL)

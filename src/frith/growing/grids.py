@@ -36,16 +36,20 @@ def partition_trees(layout: Layout) -> tuple[Trees, NDArray[np.int64]]:
 
 
 def grids_of(layout: Layout) -> list[Trees]:
-    """Those of halves, from few attributes to many, then those of two attributes."""
-    kinds = [(count, 2) for count in _HALVES] + [(2, parts) for parts in _PARTS]
-    found = []
-    for count, parts in kinds:
-        usable = [a for a in range(len(layout.cuts)) if _parts_of(layout, a, parts) >= 2]
-        usable = [a for a in usable if layout.is_numeric(a) or _size(layout, a) <= parts + _FEW]
+    """Those of halves, from few attributes to many, then those of two attributes; each of them once."""
+    found: dict[tuple[tuple[int, int], ...], Trees] = {}
+    for count, parts in [*((count, 2) for count in _HALVES), *((2, parts) for parts in _PARTS)]:
+        usable = [a for a in range(len(layout.cuts)) if _is_usable(layout, a, parts)]
         for asked in _combinations(usable, count):
-            if math.prod(_parts_of(layout, a, parts) for a in asked) <= _MOST_LEAVES:
-                found.append(_grid(layout, asked, parts))
-    return found
+            key = tuple((a, _parts_of(layout, a, parts)) for a in asked)
+            if key not in found and math.prod(n for _, n in key) <= _MOST_LEAVES:
+                found[key] = _grid(layout, key)
+    return list(found.values())
+
+
+def _is_usable(layout: Layout, attribute: int, parts: int) -> bool:
+    size = _size(layout, attribute)
+    return size >= 2 and (layout.is_numeric(attribute) or size <= parts + _FEW)
 
 
 def _size(layout: Layout, attribute: int) -> int:
@@ -71,19 +75,19 @@ def _combinations(attributes: list[int], count: int) -> list[tuple[int, ...]]:
     return sorted({tuple(attributes[i] for i in sorted(places)) for places in drawn})
 
 
-def _grid(layout: Layout, asked: tuple[int, ...], parts: int) -> Trees:
+def _grid(layout: Layout, parts: tuple[tuple[int, int], ...]) -> Trees:
+    """A tree with a leaf for every combination of so many parts of some attributes."""
     builder, leaves = TreeBuilder(), [0]
-    for a in asked:
-        leaves = [below for leaf in leaves for below in _ask(builder, leaf, layout, a, parts)]
+    for a, count in parts:
+        leaves = [below for leaf in leaves for below in _ask(builder, leaf, layout, a, count)]
     return builder.trees()
 
 
 def _ask(builder: TreeBuilder, leaf: int, layout: Layout, attribute: int, parts: int) -> list[int]:
     """Let a leaf ask an attribute; its new leaves. A number's parts have about as many bins each."""
     if not layout.is_numeric(attribute):
-        return list(builder.split(leaf, attribute, branches=_size(layout, attribute)))
+        return list(builder.split(leaf, attribute, branches=parts))
     size, found = _size(layout, attribute), []
-    parts = min(parts, size)
     for k in range(1, parts):
         cut = int(layout.cuts[attribute][-(-k * size // parts) - 1])
         left, leaf = builder.split(leaf, attribute, cut)
