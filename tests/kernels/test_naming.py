@@ -207,6 +207,16 @@ def test_kinds_partitions_and_labelings_are_alike_beforehand():
     assert mass[1 + n_splits + n_wide :].sum() == pytest.approx(1)
 
 
+def test_one_grid_weighs_as_much_as_all_grids_of_another_domain():
+    domain = Domain(
+        [Categorical("a", ("0", "1")), Categorical("b", ("0", "1"))], Categorical("y", tuple("xyz"))
+    )
+    layout = Layout(domain, mixed_cuts(domain))
+    question = partitions(layout, BinarySplits(layout))
+    assert question.parts == (1, 2, 2, 4)
+    assert np.exp(question.weights[-1]) * 3.0**4 == pytest.approx(1)
+
+
 def columns(seed):
     """Two columns of scores, the second on top of the first."""
     rng = np.random.default_rng(seed)
