@@ -10,6 +10,7 @@ from frith.forest.leaf_tables import leaves_of
 from frith.growing import grids
 from frith.growing.builder import each_tree
 from frith.growing.grids import grids_of, partition_trees
+from frith.kernels.base import MAX_CELLS
 from frith.kernels.layout import Layout, mixed_cuts
 
 LABEL = Categorical("label", ("x", "y", "z"))
@@ -110,3 +111,13 @@ def test_no_grid_has_more_leaves_than_a_choice_takes():
     domain = Domain([Categorical(f"c{i}", values) for i in range(4)], LABEL)
     found = grids_of(layout_of(domain))
     assert {len(g.leaves) for g in found} == {64}  # 8 values are few beside six parts
+
+
+def test_very_many_labels_and_attributes_leave_what_one_question_may_count():
+    names = tuple(f"l{k}" for k in range(1_000))
+    domain = Domain([Numeric(f"x{i}", -5, 9) for i in range(200)], Categorical("label", names))
+    layout = layout_of(domain)
+    trees, bins = partition_trees(layout)
+    assert len(trees.leaves) * 1_000 <= MAX_CELLS < (len(trees.leaves) + 64) * 1_000
+    assert len(bins) == layout.n_bins
+    assert trees.n_trees > len(layout.cuts)

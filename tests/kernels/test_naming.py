@@ -166,6 +166,22 @@ def test_parts_are_of_one_tree_each():
             Partitions(LeafCounts(wrong, DOMAIN), SPLITS, bins)
 
 
+def test_a_grid_of_nothing_is_refused():
+    trees, bins = partition_trees(LAYOUT)
+    with pytest.raises(FormatError, match="asks for an attribute"):
+        Partitions(LeafCounts(join_trees([trees, single_leaf()]), DOMAIN), SPLITS, bins)
+
+
+def test_what_a_question_knows_of_its_parts_stays_as_it_was():
+    question = partitions()
+    with pytest.raises(ValueError, match="read-only"):
+        question.bins[0] = question.bins[1]
+    with pytest.raises(ValueError, match="read-only"):
+        question._ends[0] += 1
+    assert isinstance(question.wide, tuple)
+    assert isinstance(question.parts, tuple)
+
+
 def part_of(chosen, codes):
     if isinstance(chosen, int):
         tree, _ = each_tree(partitions().kernel.trees, DOMAIN)[chosen]

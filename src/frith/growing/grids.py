@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from frith.forest.trees import Trees
 from frith.growing.additive import bin_tree
 from frith.growing.builder import TreeBuilder, join_trees
+from frith.kernels.base import MAX_CELLS
 from frith.kernels.layout import Layout
 
 _HALVES = (2, 3, 4, 5)  # so many attributes, each in two parts
@@ -28,10 +29,16 @@ _MOST_LISTED = 10_000  # combinations of attributes from which on they are drawn
 
 
 def partition_trees(layout: Layout) -> tuple[Trees, NDArray[np.int64]]:
-    """A tree of bins for each attribute, then the grids; and the bin of each leaf of the former."""
+    """A tree of bins for each attribute, then the grids; and the bin of each leaf of the former.
+
+    Of very many labels and attributes only as many grids as one question may count.
+    """
     made = [bin_tree(layout, a) for a in range(len(layout.cuts))]
     bins = [layout.starts[a] + bins for a, (_, bins) in enumerate(made)]
-    trees = [tree for tree, _ in made] + grids_of(layout)
+    left = MAX_CELLS // layout.domain.n_labels - layout.n_bins  # leaves that can still be counted
+    grids = grids_of(layout)
+    ends = np.cumsum([len(grid.leaves) for grid in grids])
+    trees = [tree for tree, _ in made] + grids[: np.searchsorted(ends, left, side="right")]
     return join_trees(trees), np.concatenate(bins)
 
 

@@ -68,9 +68,11 @@ class Partitions(Candidates):
             begin = int(end)
         if len(self.bins) != begin:
             raise FormatError("only leaves of the first trees are bins")
+        if 1 in self._grids:
+            raise FormatError("a grid asks for an attribute; that of everybody is there already")
 
     @functools.cached_property
-    def wide(self) -> list[BinGroups]:
+    def wide(self) -> tuple[BinGroups, ...]:
         """The partitions in more than two parts."""
         layout, found = self.splits.layout, []
         for a, size in enumerate(np.diff(layout.starts).tolist()):
@@ -81,7 +83,7 @@ class Partitions(Candidates):
                 if count <= size:
                     groups = np.arange(size) * count // size
                     found.append(BinGroups(a, frozen(groups, np.int64)))
-        return found
+        return tuple(found)
 
     @functools.cached_property
     def parts(self) -> tuple[int, ...]:
@@ -135,7 +137,8 @@ class Partitions(Candidates):
     def _ends(self) -> NDArray[np.int64]:
         """Where the leaves of each tree end; nodes of a tree are side by side."""
         trees = self.kernel.trees
-        return np.searchsorted(trees.leaves, np.append(trees.roots[1:], trees.n_nodes))
+        ends = np.searchsorted(trees.leaves, np.append(trees.roots[1:], trees.n_nodes))
+        return frozen(ends, np.int64)
 
     def _asked(self, grid: int) -> set[int]:
         """The attributes of a grid."""
