@@ -23,7 +23,7 @@ from frith._arrays import Floats
 from frith.curator import CuratorLike, Release
 from frith.forest.trees import Trees
 from frith.growing.additive import bin_tree, label_shares
-from frith.growing.builder import TreeBuilder, each_tree, single_leaf
+from frith.growing.builder import TreeBuilder, keep_nodes, single_leaf
 from frith.growing.grids import partition_trees
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part, forest_of_parts
@@ -84,7 +84,9 @@ class NamingTree:
         place, labels = self.curator.choose_labels(question, share, "partition and labels")
         chosen = question.chosen(place)
         if isinstance(chosen, int):
-            return each_tree(trees, self.layout.domain)[chosen][0], labels
+            first, end = np.append(trees.roots, trees.n_nodes)[chosen : chosen + 2]
+            nodes = np.arange(trees.n_nodes)
+            return keep_nodes(trees, (first <= nodes) & (nodes < end)), labels
         if isinstance(chosen, BinarySplit):
             return ask_once(self.layout.domain, chosen), labels
         cuts = [*self.layout.cuts]
