@@ -56,6 +56,20 @@ def test_cells_further_apart_are_less_alike(cut):
     assert np.all(np.diff(alike[order[0], order]) < 0)
 
 
+@pytest.mark.parametrize("cut", [256, 512, 704])
+def test_added_cuts_are_as_far_apart_however_many_cuts_there_are(cut):
+    """Else finer cuts would tell apart records that are next to each other, and no others."""
+
+    def reach(bins):
+        layout = Layout(DOMAIN, mixed_cuts(DOMAIN, bins))
+        tree = RefinedTree.grow(layout, [BinarySplit(0, cut=cut)], 4).tree.trees()
+        cuts = tree.cut[tree.attribute == 0]
+        return cuts.max() - cuts.min()
+
+    assert reach(256) == pytest.approx(reach(32), rel=0.3)
+    assert reach(256) > 100
+
+
 def test_without_room_the_chosen_splits_are_all():
     chosen = [BinarySplit(0, cut=512), BinarySplit(2, members=np.array([1, 0, 0, 1, 0], bool))]
     tree = RefinedTree.grow(LAYOUT, chosen, 4)

@@ -58,6 +58,19 @@ def test_pairs_find_what_attributes_do_together(monkeypatch):
     assert found > r2_of(crossed()) + 0.02
 
 
+@pytest.mark.parametrize(("n", "pairs"), [(11_999, 0), (12_000, 4), (60_000, 8)])
+def test_more_signal_buys_more_pairs(n, pairs):
+    numbers = [Numeric(f"x{i}", 0, 1) for i in range(6)]
+    domain = Domain(numbers, DOMAIN.label, records=n)
+    table = pd.DataFrame(
+        np.random.default_rng(0).uniform(size=(300, 7)), columns=[*domain.names, "y"]
+    )
+    asked = ForestRegressor(domain, epsilon=1).fit(table, notices=False).forest_.guarantee.asked
+    steps = sum(q.purpose == "split of a step" for q in asked)
+    cells = sum(q.purpose.startswith("residuals in tree") for q in asked)
+    assert cells == len(residual_boosting.blocks_of(steps)) + pairs + 1  # and the first tree again
+
+
 def test_a_wide_last_look_undoes_what_clips_leave_out(monkeypatch):
     """Of an exponential law, clips at 1.5 standard deviations take more from above than from below."""
     rng = np.random.default_rng(0)

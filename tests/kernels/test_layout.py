@@ -36,6 +36,15 @@ def test_mixed_cuts_part_any_grid(attribute):
     assert np.array_equal(np.unique(lookup), np.arange(len(cuts) + 1))  # no bin without a code
 
 
+@examples(80)
+@given(numerics())
+def test_more_parts_keep_the_cuts_of_fewer(attribute):
+    domain = Domain([attribute], LABEL)
+    (cuts,), (finer,) = mixed_cuts(domain), mixed_cuts(domain, 8 * EVEN)
+    assert set(cuts.tolist()) <= set(finer.tolist())
+    assert set(equal_width_cuts(domain, 8 * EVEN)[0].tolist()) <= set(finer.tolist())
+
+
 def halving_points(low, high):
     """From each bound towards zero, or towards the bound that is next to it: ten halves."""
     center = min(max(0.0, low), high)

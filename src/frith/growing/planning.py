@@ -22,11 +22,12 @@ from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree, are_balanced
 from frith.growing.parts import Part
 from frith.kernels.gradients import UNIT
-from frith.kernels.layout import Layout
+from frith.kernels.layout import Layout, mixed_cuts
 from frith.privacy.budget import Budget
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import SignChoice
 
+FINE = 64
 _ROOM_FOR_TEMPERATURE = 80
 _FEW_LABELS, _MANY_LABELS = 6, 16
 _ROOM_FOR_BOTH = 3_000
@@ -48,7 +49,7 @@ def learn_parts(curator: CuratorLike, facts: Facts) -> list[Part]:
     layout, n, kept = facts.layout, facts.n_records, facts.kept
     whole = curator.remaining_share - kept
     if layout.domain.n_labels == 2:
-        return SignBoosting(curator, layout, n, kept=kept).learn(facts.steps())
+        return SignBoosting(curator, facts.layout_of_steps, n, kept=kept).learn(facts.steps())
     if curator.has_private_choices and facts.needs_look:
         if are_balanced(curator, layout, n, whole * _FOR_LOOK):  # then equal shares are the start
             steps = facts.steps_for(1 - _FOR_LOOK)
@@ -115,6 +116,16 @@ class Facts:
         persons = self.n_records / self.records_per_person
         rho = float(self.budget.total) * self._part
         return (persons * math.sqrt(5.6 * rho) / 17.5) ** (2 / 3)
+
+    @property
+    def layout_of_steps(self) -> Layout:
+        """Where cells are bought, which get cuts around the chosen ones, a number has more cuts."""
+        domain, weights = self.layout.domain, self.layout.log_weights
+        return (
+            Layout(domain, mixed_cuts(domain, FINE), weights)
+            if plan(self.steps())[2]
+            else self.layout
+        )
 
     @property
     def room(self) -> float:

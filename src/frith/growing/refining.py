@@ -16,8 +16,8 @@ from frith.growing.oblivious import ObliviousTree
 from frith.kernels.layout import Layout
 from frith.kernels.splits import BinarySplit
 
-_SPACING = (3, 6, 10, 15, 2, 4, 8)  # bins between a chosen cut and the next that is added
-_FINE = 60  # cuts of an attribute from which on they lie half as far apart
+_SPACING = (3, 6, 10, 15, 2, 4, 8)  # steps between a chosen cut and the next that is added
+_STEPS = 35  # so many steps across an attribute, whatever the number of its cuts
 _OF_CHOSEN = 0.2  # how much the chosen cuts alone say of how alike two cells are
 
 
@@ -38,7 +38,7 @@ class RefinedTree:
         for spacing in _SPACING:
             for a, places in own.items():
                 count = len(layout.cuts[a])
-                step = spacing * (2 if count >= _FINE else 1)
+                step = spacing * max(1, round(count / _STEPS))
                 near = {k + e for k in places for e in (-step, step) if 0 <= k + e < count}
                 wider = cuts | {a: cuts[a] | near}
                 if groups * math.prod(len(c) + 1 for c in wider.values()) <= max_cells:

@@ -49,7 +49,7 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 MAX_STEPS = 64
 LIMIT_STEPS = 120
 """Without noise, steps cost time alone."""
-MANY = 10_000
+MANY = 2_500
 """The signal from which on finer cuts pay."""
 _ROOM_FOR_STEPS = 75  # signal, from which on a step beats a mean on nearly every table
 _ROOM_FOR_TWO = 20  # signal, from which on a second mean around the first loses less than one alone
@@ -70,6 +70,7 @@ _LEAST_ROOM = 25  # signal
 _LARGEST = 1.5  # the largest value of a cell, in clips
 _ROOM_FOR_PAIRS = 12_000  # signal, from which on what is left is in interactions
 _PAIRS = 4
+_ROOM_FOR_MORE_PAIRS = 60_000  # signal, from which on twice as many pairs pay
 _OF_EACH = 4  # splits of each attribute of a pair
 _WIDE_CLIP = 3.0  # of sd
 _ROOM_FOR_WIDE = 2_000  # signal
@@ -249,8 +250,7 @@ class ResidualBoosting:
         left, floor = self.curator.remaining_share, sd / 4
         blocks, shares = blocks_of(steps), iter(step_shares(steps))
         splits, asked = BinarySplits(self.layout), list[BinarySplit]()
-        n_pairs = min(_PAIRS, math.comb(len(self.layout.cuts), 2))
-        n_pairs = n_pairs if self.signal >= _ROOM_FOR_PAIRS else 0
+        n_pairs = self._pairs()
         is_wide = self.level is None and self.signal >= _ROOM_FOR_WIDE
         share = left * _CELLS / (len(blocks) + n_pairs + is_wide)
         for b, block in enumerate(blocks):
@@ -273,6 +273,13 @@ class ResidualBoosting:
             share = self.curator.remaining_share / (len(more) - i)
             still = np.zeros(len(again), dtype=np.int64)
             sd = min(sd, max(self._count_cells(again, still, sd, share, clip), floor))
+
+    def _pairs(self) -> int:
+        """How many pairs of attributes have cells of their own."""
+        if self.signal < _ROOM_FOR_PAIRS:
+            return 0
+        wanted = _PAIRS if self.signal < _ROOM_FOR_MORE_PAIRS else 2 * _PAIRS
+        return min(wanted, math.comb(len(self.layout.cuts), 2))
 
     def _choose(self, splits: BinarySplits, sd: float, share: Fraction) -> tuple[BinarySplit, int]:
         width = max(1, round(_CHOICE_CLIP * sd))

@@ -33,25 +33,25 @@ def _equal_width(attribute: Numeric, bins: int) -> NDArray[np.int32]:
     return np.append(cuts, [attribute.cells] if attribute.missing else []).astype(np.int32)
 
 
-def mixed_cuts(domain: Domain) -> tuple[NDArray[np.int32], ...]:
-    """For each numeric attribute 31 equal-width cuts, and 10 either way that halve towards zero.
+def mixed_cuts(domain: Domain, bins: int = 32) -> tuple[NDArray[np.int32], ...]:
+    """For each numeric attribute the cuts of `bins` equal parts, and 10 either way that halve towards zero.
 
     Where zero is outside the bounds they halve towards the bound that is nearer to it. Skewed
     numbers (amounts, durations, counts) crowd there, and no record is needed to guess it.
     """
     return tuple(
-        _mixed(a) if isinstance(a, Numeric) else np.empty(0, dtype=np.int32)
+        _mixed(a, bins) if isinstance(a, Numeric) else np.empty(0, dtype=np.int32)
         for a in domain.attributes
     )
 
 
-def _mixed(attribute: Numeric) -> NDArray[np.int32]:
+def _mixed(attribute: Numeric, bins: int) -> NDArray[np.int32]:
     center, halves = min(max(0.0, attribute.low), attribute.high), 0.5 ** np.arange(1, 11)
     below, above = center - attribute.low, attribute.high - center
     numbers = np.concatenate([center - below * halves, center + above * halves])
     near = np.searchsorted(attribute.edges, numbers, side="left") + 1
     at = int(np.searchsorted(attribute.edges, center, side="right")) + 1  # just above the center
-    cuts = np.unique(np.concatenate([_equal_width(attribute, 32), near, [at]]))
+    cuts = np.unique(np.concatenate([_equal_width(attribute, bins), near, [at]]))
     return cuts[(cuts > 0) & (cuts < attribute.size)].astype(np.int32)
 
 

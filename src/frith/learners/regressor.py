@@ -19,7 +19,7 @@ from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
 from frith.growing.residual_boosting import MANY, Plan, ResidualBoosting
 from frith.kernels.gradients import UNIT
-from frith.kernels.layout import Layout, equal_width_cuts, mixed_cuts
+from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.quantiles import WHOLE
 from frith.kernels.residuals import HALF, tilt_of
 from frith.learners.calibration import interval_radius
@@ -294,9 +294,5 @@ def signal_of(n_records: int, budget: Budget, per_person: int) -> float:
 
 
 def _cuts(domain: Domain, signal: float) -> tuple[NDArray[np.int32], ...]:
-    """Those of the classifier, and twice as many where there is much signal."""
-    cuts = mixed_cuts(domain)
-    if signal < MANY:
-        return cuts
-    finer = equal_width_cuts(domain, 64)
-    return tuple(np.union1d(a, b).astype(np.int32) for a, b in zip(cuts, finer, strict=True))
+    """Those of the classifier, and eight times as many where there is signal to tell them apart."""
+    return mixed_cuts(domain, 256) if signal >= MANY else mixed_cuts(domain)
