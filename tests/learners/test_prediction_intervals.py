@@ -10,7 +10,7 @@ import pytest
 from frith import Categorical, Domain, ForestRegressor, Ledger, Numeric, Person, open_table
 from frith.engines.part import Part
 from frith.errors import BudgetExceeded, DataError
-from frith.kernels import DistanceCounts, RecordCount
+from frith.kernels import DistanceCounts, DistanceQuantile, RecordCount
 from frith.learners.regressor import share
 
 FIFTH = Fraction(1, 5)
@@ -52,6 +52,17 @@ def test_new_targets_are_inside_as_often_as_was_asked(interval):
     model = fitted(table_of(20_000), domain_of(20_000), epsilon=1, interval=interval)
     found = covered(model, table_of(20_000, seed=1))
     assert interval - 0.05 < found < interval + 0.09
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_distance_twice_as_far_weighs_half(step):
+    """Beyond the largest distance all cells score nearly alike; there are too many to weigh the same."""
+    forest = fitted(table_of(200), domain_of(200), epsilon=1).forest_
+    choice = DistanceQuantile(DistanceCounts(forest), 900, step)
+    products = np.exp(choice.weights) * choice.kernel.ends[::step]
+    assert len(choice.weights) == len(choice)
+    assert np.allclose(products, products[0])
+    assert choice.range_ == 1_800  # public weights change no range
 
 
 def test_intervals_are_around_predictions_and_within_the_bounds():

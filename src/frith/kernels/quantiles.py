@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -140,9 +141,18 @@ class DistanceCounts:
 
 @dataclass(frozen=True, eq=False)
 class DistanceQuantile(QuantileChoice):
-    """The cells of a grid of distances, each by how far it is from holding a quantile of them."""
+    """The cells of a grid of distances, each by how far it is from holding a quantile of them.
+
+    A cell that is twice as far weighs half: beyond the largest distance there are many cells that differ
+    little in score, and noise would choose one of them too often.
+    """
 
     kernel: DistanceCounts  # type: ignore[assignment]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        octaves = np.arange(len(self), dtype=np.float64) * self.step / _PER_OCTAVE
+        return np.asarray(-math.log(2) * octaves, dtype=np.float64)
 
     @property
     def cells(self) -> int:
