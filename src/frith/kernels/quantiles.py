@@ -20,7 +20,9 @@ from frith.kernels.choices import Candidates
 WHOLE = 1_000
 """Levels are whole thousandths, so that scores are integers."""
 _PER_OCTAVE = 16
-_DISTANCES = 12 * _PER_OCTAVE + 1
+_OCTAVES = 12
+_DISTANCES = _OCTAVES * _PER_OCTAVE + 1
+_WIDE = 3  # the octaves in which nearer distances weigh more
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,16 +145,18 @@ class DistanceCounts:
 class DistanceQuantile(QuantileChoice):
     """The cells of a grid of distances, each by how far it is from holding a quantile of them.
 
-    A cell that is twice as far weighs half: beyond the largest distance there are many cells that differ
-    little in score, and noise would choose one of them too often.
+    From an eighth of the range on, a distance that is twice as far weighs half: beyond the largest of the
+    records' there are many cells that differ little in score, and noise would choose one of them too
+    often. Below an eighth all weigh the same, so that little signal does not end at no distance at all.
     """
 
     kernel: DistanceCounts  # type: ignore[assignment]
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        octaves = np.arange(len(self), dtype=np.float64) * self.step / _PER_OCTAVE
-        return np.asarray(-math.log(2) * octaves, dtype=np.float64)
+        octaves = np.arange(len(self)) * self.step / _PER_OCTAVE
+        wide = np.maximum(octaves - (_OCTAVES - _WIDE), 0)
+        return np.asarray(-math.log(2) * wide, dtype=np.float64)
 
     @property
     def cells(self) -> int:
