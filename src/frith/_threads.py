@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 _MOST = 256
@@ -47,3 +51,33 @@ def ahead(threads: int, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
             yield waiting.popleft().result()
     finally:
         wait(waiting)
+
+
+_limit_lock = threading.Lock()
+_limited: list[Any] = []
+"""One entry for everybody inside `one_blas_thread`; the first is the limit that holds."""
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Linear algebra on one thread, because BLAS's own threads keep cores busy while they wait for more.
+
+    A pass that follows would share its cores with them. The setting is the process's: the first to
+    enter makes it, and the last to leave takes it back.
+    """
+    with _limit_lock:
+        limit = None if _limited else _libraries().limit(limits=1, user_api="blas")
+        _limited.append(limit)
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            if len(_limited) > 1:
+                _limited.pop()
+            else:
+                _limited.pop().restore_original_limits()

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import softmax
 
 from frith._arrays import Floats
+from frith._threads import one_blas_thread
 
 _VARIANCES = (0.003, 0.01, 0.04, 0.15, 0.5)
 _INTERACTIONS = (0.1, 0.5)
@@ -20,6 +21,7 @@ _FAINT = 0.01  # what has less evidence than this is left out of the noise
 _COMMON = 0.5  # of v, the variance of what all cells have in common
 
 
+@one_blas_thread()
 def cell_means(
     sums: Floats,
     sizes: Floats,

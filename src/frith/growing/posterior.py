@@ -16,6 +16,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import expit, softmax
 
 from frith._arrays import Floats
+from frith._threads import one_blas_thread
 
 _VARIANCES = (0.01, 0.04, 0.15, 0.5, 1.5)
 _INTERACTIONS = (0.1, 0.5)
@@ -28,6 +29,7 @@ def alike_by_answer(signs: NDArray[np.int64]) -> list[Floats]:
     return [np.outer(answers, answers).astype(np.float64) for answers in signs.T]
 
 
+@one_blas_thread()
 def cell_values(
     gradient: Floats,
     curvature: Floats,
