@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -23,8 +23,20 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MOST, thread_name_prefix="frith")
 
 
-if hasattr(os, "register_at_fork"):  # threads do not live on in a fork
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+def in_every_child(renew: Callable[[], object]) -> None:
+    """Do this after a fork: threads do not live on there, and what they held stays locked."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+
+
+def shared_lock() -> threading.Lock:
+    """A lock of a module, free in every forked process."""
+    lock = threading.Lock()
+    in_every_child(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock
+
+
+in_every_child(_pool.cache_clear)
 
 
 def on_threads(threads: int, work: Callable[[], T]) -> list[T]:
@@ -53,31 +65,53 @@ def ahead(threads: int, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
         wait(waiting)
 
 
-_limit_lock = threading.Lock()
-_limited: list[Any] = []
-"""One entry for everybody inside `one_blas_thread`; the first is the limit that holds."""
-
-
 @functools.cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+class _BlasLimit:
+    """Linear algebra on one thread while anybody is inside.
+
+    The setting is the process's. One thread of its own makes it and takes it back, because libraries
+    let only the thread that made a limit end it, and whoever leaves last is seldom the one who came first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._keeper = ThreadPoolExecutor(1, thread_name_prefix="frith-blas")
+        self._limit = contextlib.ExitStack()
+
+    def _make(self) -> None:
+        self._limit.enter_context(_libraries().limit(limits=1, user_api="blas"))
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._keeper.submit(self._make).result()
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._keeper.submit(self._limit.close).result()
+
+
+_blas_limit = functools.cache(_BlasLimit)
+in_every_child(_blas_limit.cache_clear)
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Linear algebra on one thread, because BLAS's own threads keep cores busy while they wait for more.
 
-    A pass that follows would share its cores with them. The setting is the process's: the first to
-    enter makes it, and the last to leave takes it back.
+    A pass that follows would share its cores with them.
     """
-    with _limit_lock:
-        limit = None if _limited else _libraries().limit(limits=1, user_api="blas")
-        _limited.append(limit)
+    limit = _blas_limit()
+    limit.enter()
     try:
         yield
     finally:
-        with _limit_lock:
-            if len(_limited) > 1:
-                _limited.pop()
-            else:
-                _limited.pop().restore_original_limits()
+        limit.leave()

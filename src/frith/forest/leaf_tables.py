@@ -8,20 +8,20 @@ each attribute and one for the leaf, and no step waits for another.
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frith._jit import compiled
+from frith._threads import shared_lock
 from frith.domain import Domain
 from frith.forest.trees import Trees, find_leaf
 
 _MAX_PLACES = 2**14
 _MAX_ALL = 2**22  # of all trees together; further trees are walked
 _MAX_NODES = 2**11  # of a tree: a larger one takes longer to read than its table saves
-_one_at_a_time = threading.Lock()
+_one_at_a_time = shared_lock()
 STRIP = 512
 ENOUGH = 4_096
 """Records from which on making tables pays."""

@@ -8,7 +8,6 @@ integers and every bound below holds exactly.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
 from frith._jit import compiled
+from frith._threads import shared_lock
 from frith.domain import Domain
 from frith.domain.encoding import Batch
 from frith.errors import FormatError
@@ -28,7 +28,7 @@ from frith.kernels.layout import Layout
 from frith.kernels.pairs import PairedBins, paired_bins
 
 Adder = Callable[[int, int, NDArray[np.int64]], None]
-_one_at_a_time = threading.Lock()
+_one_at_a_time = shared_lock()
 _NOTHING = np.empty(0, dtype=np.int32)
 UNIT = 2**14
 POINT = 2**16

@@ -7,7 +7,6 @@ that keeps a record's places between passes (memory) adds half as often.
 from __future__ import annotations
 
 import functools
-import threading
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._jit import compiled
+from frith._threads import shared_lock
 from frith.domain.encoding import Batch
 from frith.forest.leaf_tables import leaves_of
 from frith.forest.trees import Trees
 from frith.kernels.layout import Layout
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = shared_lock()
 _MAX_CELLS = 2**16  # a place in a pair's table has 16 bits, and all tables fit a core's cache
 
 

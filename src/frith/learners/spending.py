@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
+from frith._threads import shared_lock
 from frith.privacy.budget import Budget
 from frith.privacy.guarantee import Guarantee, PartyShare
 
@@ -24,7 +24,7 @@ class _Sum:
 
 
 _sums: dict[str, _Sum] = {}
-_one_at_a_time = threading.Lock()
+_one_at_a_time = shared_lock()
 
 
 def add(
