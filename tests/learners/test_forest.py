@@ -216,6 +216,16 @@ def purposes(attributes, labels, records, epsilon, **more):
     return [q.purpose for q in model.forest_.guarantee.asked]
 
 
+@pytest.mark.parametrize("labels", [3, 8, 20])
+@pytest.mark.parametrize("epsilon", ["1e-5", "1e-7", "1e-9"])
+@pytest.mark.parametrize("attributes", [NUMBERS, VALUES], ids=["numbers", "values"])
+def test_an_epsilon_too_small_for_one_step_still_trains(attributes, labels, epsilon):
+    """A step of many labels is proved from some hundred-thousandths on; before, the charged fit failed."""
+    asked = purposes(attributes, labels, 10**12, epsilon)
+    assert asked
+    assert not any(purpose.startswith("split of step") for purpose in asked)
+
+
 @pytest.mark.parametrize(
     ("attributes", "labels", "room", "first", "last"),
     [

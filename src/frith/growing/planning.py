@@ -148,18 +148,20 @@ class Facts:
             if room < _ROOM_FOR_BOTH:
                 return Route(tables=Fraction(1))
             half = Fraction(1, 2)
-            return Route(tables=half, steps=self.steps_for(half), size=0.6)
+            steps = self.steps_for(half)
+            return Route(tables=half, steps=steps, size=0.6) if steps else Route(tables=Fraction(1))
         if room < _ROOM_FOR_STEPS:
             return Route(named=Fraction(1))
         named = min(Fraction(3, 10), Fraction(max(1, round(40_000 / room)), 1_000))
         steps = self.steps_for((1 - named) * (1 - _FOR_STRENGTH))
-        return Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
+        start = Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
+        return start if steps else Route(named=Fraction(1))
 
     def steps_for(self, share: Fraction) -> int:
-        """How many steps with a sign for every label pay, none of them too small for its proof."""
+        """How many steps with a sign for every label pay, none too small for its proof; maybe 0."""
         steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
         whole = share * (1 - self.kept) * CHOICES * self.budget.total * _LEFT
-        while steps > 1 and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
+        while steps and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
             steps -= 1
         return steps
 
@@ -173,7 +175,8 @@ class Facts:
             return False
         bins = np.diff(self.layout.starts)
         ordered = sum(int(b) for a, b in enumerate(bins) if self.layout.is_numeric(a))
-        return _ROOM_FOR_LOOK <= self.room < math.inf and 2 * ordered >= bins.sum()
+        has_room = _ROOM_FOR_LOOK <= self.room < math.inf
+        return has_room and 2 * ordered >= bins.sum() and self.steps_for(1 - _FOR_LOOK) > 0
 
     @property
     def _is_filled(self) -> bool:
