@@ -1,6 +1,6 @@
 """What a public prior is worth, and what a misleading one costs.
 
-    python benchmarks/public_priors.py [--repeats 10] [--only PAIRS] [--report] [--out FOLDER]
+    python benchmarks/public_priors.py [--repeats 20] [--only PAIRS] [--report] [--out FOLDER]
 
 A pair is a table cut in two by a public fact: records of an earlier year, another country, another
 group. One side, at most 4,000 records of it, is public; 500 records of the other side are protected,
@@ -112,7 +112,7 @@ def prior_of(kind: str, X: pd.DataFrame, y: pd.Series, domain: Any, rng: Any) ->
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--repeats", type=int, default=10)
+    arguments.add_argument("--repeats", type=int, default=20)
     arguments.add_argument("--only", help="names of pairs, with semicolons; or tuned, or checked")
     arguments.add_argument("--report", **common.flag("write the report from the rows there are"))
     arguments.add_argument(

@@ -24,9 +24,12 @@ from frith.growing.parts import Part
 from frith.kernels import StrengthChoice, StrengthCounts
 from frith.kernels.gradients import POINT, ScoreColumn
 
-TRUSTS = np.array([0, 3, 6, 10, 20, 1000])
-"""The weights to choose from, in tenths; the last almost leaves it to the prior."""
-_SIGNAL = 50.0  # records that the choice should be able to tell apart
+TRUSTS = np.array([0, 10, 1000])
+"""The weights to choose from, in tenths: none, as much as the own model, and nearly all.
+
+Weights in between are right for nearly the same records, so noise would choose among them.
+"""
+_SIGNAL = 30.0  # records that the choice should be able to tell apart
 _MOST = Fraction(40, 100)
 _LEAST = Fraction(1, 100)
 _LARGEST = 30.0  # of a score: e to the 30th is as sure as it gets
