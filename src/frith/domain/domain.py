@@ -385,6 +385,10 @@ def _as_label(label: Attribute) -> Attribute:
     return LogTarget(label.name, label.low, label.high, cells=label.cells, missing=label.missing)
 
 
+_LARGEST_TARGET = 1e140
+"""Of a label's bounds: forests keep variances in its unit squared."""
+
+
 def _check_label(label: Attribute) -> None:
     if isinstance(label, Categorical):
         if label.other is not None or label.missing is not None:
@@ -396,6 +400,11 @@ def _check_label(label: Attribute) -> None:
     if label.missing:
         raise DomainError(
             f"label {label.name!r}: a record whose label is missing is not counted; leave 'missing' out"
+        )
+    if not isinstance(label, LogTarget) and max(abs(label.low), abs(label.high)) > _LARGEST_TARGET:
+        raise DomainError(
+            f"label {label.name!r}: its bounds are at most {_LARGEST_TARGET:g} either way, so that squares "
+            "of targets are numbers; declare it in a larger unit"
         )
 
 

@@ -123,8 +123,8 @@ class SignBoosting:
 
     def learn(self, room: float) -> list[Part]:
         """Make as many steps as `room` allows; where it is small, a few steps without cells."""
-        steps, size, has_cells = plan(room)
         whole = self.curator.remaining_share - self.kept
+        steps, size, has_cells = plan(self._payable(room, whole))
         for_choices = whole * (CHOICES if has_cells else 1)
         eta, shares, blocks = size / np.sqrt(steps), iter(step_shares(steps)), blocks_of(steps)
         first = eta if steps == 1 else _FIRST_STEP
@@ -147,6 +147,16 @@ class SignBoosting:
             else:
                 self._guess_cells(tree, np.array(signed))
         return self.parts
+
+    def _payable(self, room: float, whole: Fraction) -> float:
+        """Less room where the smallest question would be too small for any noise that frith draws."""
+        budget, reach = self.curator.budget, UNIT * self.curator.records_per_unit
+        while (steps := plan(room)[0]) > 1:
+            least = min(CHOICES * min(step_shares(steps)), (1 - CHOICES) / steps)
+            if budget.can_pay(least * whole, reach):
+                break
+            room *= 0.9
+        return room
 
     def _choose(self, share: Fraction) -> tuple[BinarySplit, int]:
         kernel = GradientSums(self.layout, self.column, self.reach, _CLIP)

@@ -41,7 +41,6 @@ _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
 _FOR_LOOK = Fraction(5, 100)
 _ROOM_FOR_LOOK = 80
-_LEFT = Fraction(9, 10)  # of the budget, or more, once the number of records is paid for
 
 
 def learn_parts(curator: CuratorLike, facts: Facts) -> list[Part]:
@@ -97,6 +96,7 @@ class Facts:
     budget: Budget
     records_per_person: int
     kept: Fraction = Fraction(0)  # the share of the budget that is for rules
+    paid: Fraction = Fraction(0)  # the share that the number of records took
 
     @property
     def _part(self) -> float:
@@ -160,7 +160,7 @@ class Facts:
     def steps_for(self, share: Fraction) -> int:
         """How many steps with a sign for every label pay, none too small for its proof; maybe 0."""
         steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
-        whole = share * (1 - self.kept) * CHOICES * self.budget.total * _LEFT
+        whole = share * (1 - self.kept - self.paid) * CHOICES * self.budget.total
         while steps and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
             steps -= 1
         return steps

@@ -45,6 +45,7 @@ from frith.kernels.gradients import UNIT, ScoreColumn
 from frith.kernels.layout import Layout
 from frith.kernels.residuals import HALF, tilt_of
 from frith.kernels.splits import BinarySplit, BinarySplits
+from frith.privacy.budget import Budget
 
 MAX_STEPS = 64
 LIMIT_STEPS = 120
@@ -67,6 +68,7 @@ _OF_MAD = 1.25  # a standard deviation is about this many mean absolute deviatio
 _MEAN_SPREAD = 0.15  # the variance of a mean before it is seen, in half ranges
 _LEAST_INSIDE = 0.15
 _LEAST_ROOM = 25  # signal
+_LEAST_FOR_STEPS = Fraction(1, 4)  # of the budget, after intervals and means
 _LARGEST = 1.5  # the largest value of a cell, in clips
 _ROOM_FOR_PAIRS = 12_000  # signal, from which on what is left is in interactions
 _PAIRS = 4
@@ -107,6 +109,19 @@ class Plan:
             return cls(interval, start, steps=LIMIT_STEPS)
         steps = max(1, min(MAX_STEPS, round(0.12 * math.sqrt(signal))))
         return cls(interval, start, steps=steps)
+
+    def payable(self, budget: Budget, reach: int) -> Plan:
+        """Fewer steps, or none, where a question would be too small for any noise that frith draws.
+
+        `reach` is the most that a record, or all of a person, move a sum.
+        """
+        steps = self.steps
+        while steps:
+            rest = min(min(step_shares(steps)), Fraction(1, steps + 2 * _PAIRS + 1))
+            if budget.can_pay(min(self.start, _LEAST_FOR_STEPS * rest / 2), 2 * reach):
+                return replace(self, steps=steps)
+            steps -= 1
+        return self if self.second else Plan()
 
 
 def _clipped(mean: float) -> float:

@@ -17,6 +17,7 @@ from frith.growing.planning import Facts, learn_parts
 from frith.growing.rule_tree import rule_tree
 from frith.growing.trusting import share_of_trust, trusted
 from frith.kernels import LeafCounts
+from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.learners.parameters import share
 from frith.learners.public_prior import WEIGHTS_ARE_PUBLIC, Prior, log_weights_of
@@ -188,8 +189,14 @@ class ForestClassifier(PredictionSets):
         if for_size + for_rules >= 1:
             raise ValueError("size_share and rules_share leave nothing of the budget; lower one")
         layout, prior = self._layout(curator.domain), self._prior(curator)
+        per_person, budget = curator.records_per_unit, curator.budget
+        reach = UNIT if curator.domain.n_labels == 2 else 1
+        budget.check_pays(1 - for_size - for_rules, reach * per_person, "the forest")
+        if for_rules:
+            budget.check_pays(for_rules, per_person, "rules_share")
         n = curator.records(for_size)
-        facts = Facts(layout, n, curator.budget, curator.records_per_unit, for_rules)
+        paid = 1 - curator.remaining_share
+        facts = Facts(layout, n, budget, per_person, for_rules, paid)
         if prior is None:
             parts = learn_parts(curator, facts)
         else:

@@ -186,15 +186,18 @@ class ForestRegressor(PrivateForestRegressor):
 
     def learn(self, curator: CuratorLike) -> Forest:
         level, center = self._level(), self._center(curator)
-        n = curator.records(share("size_share", self.size_share))
+        budget, for_size = curator.budget, share("size_share", self.size_share)
+        largest = UNIT + abs(tilt_of(level or WHOLE // 2))
+        reach = largest * curator.records_per_unit
+        budget.check_pays((1 - for_size) / 3, reach, "the mean")
+        n = curator.records(for_size)
         if self._part is not None and curator.domain.records is not None:
             n = max(1, round(n * (1 - share("held_out", self.held_out))))
-        signal = signal_of(n, curator.budget, curator.records_per_unit)
-        if level is not None:  # what one record can move is larger
-            signal *= UNIT / (UNIT + abs(tilt_of(level)))
+        signal = signal_of(n, budget, curator.records_per_unit) * UNIT / largest
         layout = Layout(curator.domain, _cuts(curator.domain, signal))
         boosting = ResidualBoosting(curator, layout, n, signal, level, center)
-        return forest_of_parts(curator, boosting.learn(Plan.of(signal)))
+        plan = Plan.of(signal).payable(budget, reach)
+        return forest_of_parts(curator, boosting.learn(plan))
 
     def _level(self) -> int | None:
         """The quantile to predict in thousandths; None for the mean."""

@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frith.errors import BudgetExceeded
+from frith.errors import BudgetExceeded, OutsideWindow
 from frith.privacy.composition import rho_of
-from frith.privacy.exact import Amount, exact, show
-from frith.privacy.window import check_budget
+from frith.privacy.exact import Amount, exact, readable, show
+from frith.privacy.window import can_pay, check_budget
 
 _AMPLE = Fraction(1, 100)  # from this epsilon on, rho is far inside the window at every delta
 
@@ -62,6 +62,19 @@ class Budget:
             return Fraction(1)
         assert isinstance(self.epsilon, Fraction)
         return rho_of(self.epsilon, self.delta) if self.delta else self.epsilon
+
+    def can_pay(self, share: Fraction, sensitivity: int) -> bool:
+        """Whether a share pays for a question of this sensitivity, m records of a person counted in."""
+        return self.is_exact or can_pay(share * self.total, self.unit, sensitivity)
+
+    def check_pays(self, share: Fraction, sensitivity: int, what: str) -> None:
+        """Raise `OutsideWindow` where it does not: before the first question, so nothing is lost."""
+        if not self.can_pay(share, sensitivity):
+            raise OutsideWindow(
+                f"{what} would get {readable(share)} of epsilon {readable(self.epsilon)}, too little for any "
+                "noise that frith draws; raise epsilon or that share, or count fewer records of a "
+                "person; nothing was charged"
+            )
 
     def cost_in(self, unit: str) -> Fraction:
         """What the whole request costs an account kept in `unit`.

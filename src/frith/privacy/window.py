@@ -23,7 +23,7 @@ LEAST_AMOUNT = {"epsilon": Fraction(1, 10**12), "rho": Fraction(1, 10**24)}
 MAX_SCALE = 2.0**50
 """The largest scale of noise on one number."""
 
-_NOTHING_CHARGED = "nothing was charged"
+_NOTHING_CHARGED = "nothing was charged for it"
 
 
 def check_budget(epsilon: Amount, delta: Fraction) -> None:
@@ -75,6 +75,18 @@ def check_question(amount: Fraction, unit: str, scale: float, what: str) -> None
             f"{what}: noise of scale {scale:.6g}, and scales are above 0 and at most 2^50; raise "
             f"epsilon, ask fewer questions, or count fewer records of a person; {_NOTHING_CHARGED}"
         )
+
+
+def can_pay(amount: Fraction, unit: str, sensitivity: int) -> bool:
+    """Whether a question of this sensitivity (L1, L2 or a range) is in the window for an amount.
+
+    A learner asks before its first question, so that a later one is not refused after the others
+    were paid for.
+    """
+    if amount < LEAST_AMOUNT[unit]:
+        return False
+    scale = sensitivity / amount if unit == "epsilon" else sensitivity / math.sqrt(2 * amount)
+    return scale <= MAX_SCALE / 2
 
 
 def is_outside(amount: Fraction, unit: str) -> bool:
