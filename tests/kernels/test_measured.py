@@ -198,7 +198,8 @@ def make(kind, domain, layout, several, rng):
         ResidualSums: lambda: ResidualSums(layout, column, width, tilt),
         ResidualCells: lambda: ResidualCells(one, column, domain, width, tilt),
         ResidualChoice: lambda: ResidualChoice(
-            ResidualSums(layout, column, width, tilt), BinarySplits(layout)),
+            ResidualSums(layout, column, width, tilt), BinarySplits(layout),
+            asked=tuple(rng.integers(0, 9, len(layout.cuts)).tolist())),
         StrengthChoice: lambda: StrengthChoice(
             make(StrengthCounts, domain, layout, several, rng)),
     }  # fmt: skip

@@ -281,6 +281,32 @@ def test_scores_of_steps_and_intervals_are_linear_in_the_records():
         )
 
 
+def test_an_attribute_that_was_asked_k_times_weighs_one_and_k():
+    domain, _ = tiny()
+    sums, *_ = kernels_of(domain, np.random.default_rng(3))
+    splits = BinarySplits(sums.layout)
+    asked = tuple(range(2, 2 + len(domain.attributes)))
+    plain, told = ResidualChoice(sums, splits), ResidualChoice(sums, splits, asked=asked)
+    gained = np.exp(told.weights - plain.weights)
+    for place in range(len(splits)):
+        attribute = splits[place].attribute
+        expected = 1 if attribute < 0 else 1 + asked[attribute]
+        assert gained[[2 * place, 2 * place + 1]] == pytest.approx(expected)
+    assert np.array_equal(
+        plain.scores(np.arange(sums.shape[0])), told.scores(np.arange(sums.shape[0]))
+    )
+    assert told.range_ == plain.range_
+
+
+@pytest.mark.parametrize("bad", [(1,), (-1, 0), (0.5, 1), (2**16 + 1, 0), (True, 0), [1] * 9])
+def test_what_was_asked_is_told_of_every_attribute_in_whole_numbers(bad):
+    domain, _ = tiny()
+    sums, *_ = kernels_of(domain, np.random.default_rng(3))
+    assert len(domain.attributes) == 2
+    with pytest.raises(FormatError, match="how often each attribute was asked"):
+        ResidualChoice(sums, BinarySplits(sums.layout), asked=bad)
+
+
 @pytest.mark.parametrize("width", [0, -1, 1.5, True, None, 2**24 + 1, np.int64(5)])
 def test_a_width_that_would_unbound_a_residual_is_refused(width):
     domain, _ = tiny()

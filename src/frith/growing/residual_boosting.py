@@ -4,6 +4,7 @@
     release the sums of g and of 1 - |g| of all records: F = a mean, sd = a scale of residuals
     for each block:
         for each step: choose (split, sign) by the sums of g;  F += sign eta sd, by side
+                       (an attribute that k steps asked before weighs 1 + k)
         release the sums of g and of 1 - |g| in the cells of the block's splits, refined
         F += the posterior mean of each cell's residual;  sd shrinks by what was explained
     the same for cells of splits on two attributes, of the pairs that were chosen most often
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -57,7 +59,7 @@ _ROOM_FOR_TWO = 20  # signal, from which on a second mean around the first loses
 _FIRST_OF_TWO = Fraction(2, 5)
 _FOR_INTERVAL, _FOR_START = 15, 25  # of the signal
 _LEAST_SHARE = 0.02
-_CELLS = Fraction(1, 2)
+_CELLS = Fraction(11, 20)
 _GROWTH = 1.05  # the share of a step over that of the step before it
 _FIRST_BLOCK, _BLOCK = 3, 4
 _FIRST_STEP, _STEP = 0.35, 0.2  # of sd
@@ -118,7 +120,7 @@ class Plan:
         steps = self.steps
         while steps:
             rest = min(min(step_shares(steps)), Fraction(1, steps + 2 * _PAIRS + 1))
-            if budget.can_pay(min(self.start, _LEAST_FOR_STEPS * rest / 2), 2 * reach):
+            if budget.can_pay(min(self.start, (1 - _CELLS) * _LEAST_FOR_STEPS * rest), 2 * reach):
                 return replace(self, steps=steps)
             steps -= 1
         return self if self.second else Plan()
@@ -269,10 +271,11 @@ class ResidualBoosting:
         is_wide = self.level is None and self.signal >= _ROOM_FOR_WIDE
         share = left * _CELLS / (len(blocks) + n_pairs + is_wide)
         for b, block in enumerate(blocks):
-            chosen, signed = [], []
+            chosen, signed = list[BinarySplit](), []
             eta = max(1, round(sd * (_STEP if b else _FIRST_STEP)))
             for _ in range(block):
-                split, sign = self._choose(splits, sd, left * (1 - _CELLS) * next(shares))
+                share_of_step = left * (1 - _CELLS) * next(shares)
+                split, sign = self._choose(splits, sd, share_of_step, asked + chosen)
                 tree = ask_once(self.layout.domain, split)
                 values = np.array([sign * eta, -sign * eta][: len(tree.leaves)], dtype=np.int32)
                 self._push(tree, values)
@@ -296,10 +299,15 @@ class ResidualBoosting:
         wanted = _PAIRS if self.signal < _ROOM_FOR_MORE_PAIRS else 2 * _PAIRS
         return min(wanted, math.comb(len(self.layout.cuts), 2))
 
-    def _choose(self, splits: BinarySplits, sd: float, share: Fraction) -> tuple[BinarySplit, int]:
+    def _choose(
+        self, splits: BinarySplits, sd: float, share: Fraction, earlier: list[BinarySplit]
+    ) -> tuple[BinarySplit, int]:
         width = max(1, round(_CHOICE_CLIP * sd))
         tilt = 0 if self.level is None else tilt_of(self.level)
-        steps = ResidualChoice(ResidualSums(self.layout, self.column, width, tilt), splits)
+        times = Counter(split.attribute for split in earlier)
+        asked = tuple(times[a] for a in range(len(self.layout.cuts)))
+        sums = ResidualSums(self.layout, self.column, width, tilt)
+        steps = ResidualChoice(sums, splits, asked=asked)
         return steps.chosen(self.curator.choose(steps, share, "split of a step"))
 
     def _count_cells(

@@ -42,6 +42,7 @@ _MAX_WIDTH = 2**24
 _LEVELS = 4
 _PARTS = 2 ** (_LEVELS + 1)
 _WEIGHT = 2**12
+_MOST_ASKED = 2**16
 _GROWTH = 1.12  # how much more a record counts in an interval of half the length
 
 
@@ -160,11 +161,28 @@ class ResidualSums(BinSums):
 class ResidualChoice(StepChoice):
     """Every split in two, each followed by itself with the sign turned, by sums of residuals.
 
+    `asked` tells how often earlier steps asked each attribute; none are given before the first. One that
+    was asked k times weighs 1 + k: what spoke once is likely to say more.
+
     Range    2 (UNIT + |tilt|): one more record moves each score by g or by -g, and
-             |g| <= UNIT + |tilt|.
+             |g| <= UNIT + |tilt|. Weights follow from earlier releases and move no score.
     """
 
     kernel: ResidualSums  # type: ignore[assignment]
+    asked: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole = all(type(k) is int and 0 <= k <= _MOST_ASKED for k in self.asked)
+        if not whole or len(self.asked) not in (0, len(self.domain.attributes)):
+            raise FormatError("a step tells how often each attribute was asked, or of none")
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        if not self.asked:
+            return super().weights
+        often = np.log1p([*self.asked, 0])  # the last place is of the split that asks no attribute
+        return super().weights + np.repeat(often[self.splits.attribute_of], 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,6 +88,12 @@ class BinarySplits(Rebuilt):
         ]
         return frozen(np.concatenate([*parts, [0.0]]), np.float64)
 
+    @functools.cached_property
+    def attribute_of(self) -> NDArray[np.int64]:
+        """The attribute of each split; -1 for the last one, which asks none."""
+        attributes = [a for a, _ in self._families]
+        return frozen(np.append(np.repeat(attributes, self._sizes), -1), np.int64)
+
     def differences(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         """Left minus right of every split, from the sums of every bin (along the first axis)."""
         total = sums[self.layout.bins(0)].sum(axis=0)

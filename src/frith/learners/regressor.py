@@ -226,10 +226,12 @@ class ForestRegressor(PrivateForestRegressor):
     def predict_interval(self, X: Any, coverage: Any = None) -> NDArray[np.float64]:
         """The ends of an interval for each record: as many rows, and two columns. Costs no budget.
 
-        The share of new records whose target is inside is at least about `interval`, averaged over
+        The share of new records whose target is inside is about `interval`, averaged over
         records like those of the table, held-out records and noise: no such claim is made for single
         records or groups of them, nor for tables whose records repeat, because equal ones are held out
-        together. Targets beyond the declared bounds count as at them.
+        together. Noise can find too short a distance where hardly any target is a little further than
+        that: where most are hit and the others missed by far. Targets beyond the declared bounds count
+        as at them.
 
         Parameters
         ----------
