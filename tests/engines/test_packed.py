@@ -11,7 +11,7 @@ from frith.domain.attributes import LogTarget
 from frith.domain.columns import columns_of
 from frith.domain.encoding import CELL_BYTES, encode_records
 from frith.engines.packed import Packing, Source, _unpack
-from frith.engines.positions import DuckDB, Postgres, Spark
+from frith.engines.positions import DuckDB, Postgres, Spark, _is_even, _marks
 
 LABEL = Categorical("class", ("no", "yes"))
 
@@ -39,6 +39,11 @@ OTHERS = [
     "é",
 ]
 NUMBERS = Numeric("n", -3.7, 9.1, cells=1_024)
+FEW = Numeric("n", 0.1, 0.7, cells=3)
+TWO = Numeric("n", -1, 1, cells=2)
+HUGE = Numeric("n", -8e307, 8e307, cells=64)
+TINY = Numeric("n", 0, 64 * 5e-324, cells=16)
+FAR = Numeric("n", 1e9, 1e9 + 1, cells=4_096)
 LOGS = Numeric("n", -1e-3, 1e9, scale="log", cells=257, missing=True)
 NARROW = Numeric("n", 1.0, 1.0 + 64 * 2**-52, cells=32)
 LOG_TARGET = LogTarget("class", 1e-2, 1e4, cells=50)
@@ -62,7 +67,8 @@ def floats_for(attribute):
         attribute.low,
         attribute.high,
     ]
-    return pa.array([*around(attribute.edges).tolist(), *ends, None], from_pandas=False)
+    marks = around(_marks(attribute.edges)) if _is_even(attribute.edges) else []
+    return pa.array([*around(attribute.edges), *marks, *ends, None], from_pandas=False)
 
 
 WHOLE = [
@@ -136,6 +142,11 @@ CASES = {
         pa.array([0.0, -0.0, 0.5, 1.0, np.inf, None]),
     ),
     "a grid": (NUMBERS, floats_for(NUMBERS)),
+    "a grid of few cells": (FEW, floats_for(FEW)),
+    "a grid of two cells": (TWO, floats_for(TWO)),
+    "a grid of huge numbers": (HUGE, floats_for(HUGE)),
+    "a grid of tiny numbers": (TINY, floats_for(TINY)),
+    "a grid far from zero": (FAR, floats_for(FAR)),
     "a log grid with missing": (LOGS, floats_for(LOGS)),
     "a grid as fine as floats": (NARROW, floats_for(NARROW)),
     "a grid of halves": (
@@ -291,6 +302,17 @@ def test_few_bytes_of_a_record_travel(postgres):
     assert len(Packing(domain, every, sources, DuckDB()).selected) == 11
     assert len(Packing(domain, every, sources, Spark()).selected) == 11
     assert len(Packing(domain, (3,), sources, Postgres()).selected) == 1
+
+
+def test_even_grids_alone_are_divided():
+    """Others, and those so fine that a rounding is a good part of a cell, are searched."""
+    even = [a for a in (NUMBERS, FEW, FAR, Numeric("n", -4, 4)) if _is_even(a.edges)]
+    assert len(even) == 4
+    uneven = (LOGS, LOG_TARGET, NARROW, TWO, HUGE, TINY)
+    assert not any(_is_even(a.edges) for a in uneven)
+    wrong = NUMBERS.edges.copy()
+    wrong[7] += 0.4 * (wrong[8] - wrong[7])
+    assert not _is_even(wrong)
 
 
 def test_no_bits_point_beyond_the_codes():

@@ -20,6 +20,7 @@ from frith.errors import FormatError
 
 MAX_NODES = 2**26
 """The public cap on the nodes of one structure."""
+_NO_CODE = 2**32 - 1
 _TREE_ARRAYS = ("roots", "attribute", "cut", "first_child")
 
 
@@ -67,6 +68,23 @@ class Trees(Rebuilt):
         return frozen(np.column_stack(columns), np.int32)
 
     @functools.cached_property
+    def steps(self) -> NDArray[np.uint32]:
+        """What `step` reads of each node, if no split is by a set; a leaf leads to itself.
+
+        The attribute, the smallest code that goes one child further, a mask of codes that go as many
+        children further as they are, and the first child.
+        """
+        leaf, nodes = self.attribute < 0, np.arange(self.n_nodes)
+        by_value = ~leaf & (self.cut == -1)
+        columns = [
+            np.where(leaf, 0, self.attribute),
+            np.where(leaf | by_value, _NO_CODE, self.cut),
+            np.where(by_value, _NO_CODE, 0),
+            np.where(leaf, nodes, self.first_child),
+        ]
+        return frozen(np.column_stack(columns), np.uint32)
+
+    @functools.cached_property
     def asked(self) -> tuple[int, ...]:
         """The attributes that some node splits on, ascending."""
         return tuple(int(a) for a in np.unique(self.attribute[self.attribute >= 0]))
@@ -77,6 +95,10 @@ class Trees(Rebuilt):
         return range(
             first, first + (2 if is_set else domain.attributes[self.attribute[node]].branches)
         )
+
+    def height(self, domain: Domain) -> int:
+        """The most splits on a path."""
+        return int(_depths(self.first_child, self.widths(domain)).max())
 
     def widths(self, domain: Domain) -> NDArray[np.int32]:
         """How many children each node has."""
@@ -240,6 +262,22 @@ def find_leaf(codes, i, node, nodes, sets):  # type: ignore[no-untyped-def]
         node = nodes[node, 2] + branch
         attribute = nodes[node, 0]
     return nodes[node, 3]
+
+
+@compiled
+def step(codes, i, node, steps):  # type: ignore[no-untyped-def]
+    """The node that record i goes to from `node`; without a branch that a processor could guess wrongly."""
+    code = np.uint32(codes[i, steps[node, 0]])
+    return steps[node, 3] + (code & steps[node, 2]) + np.uint32(code >= steps[node, 1])
+
+
+@compiled
+def _depths(first_child, widths):  # type: ignore[no-untyped-def]
+    depths = np.zeros(len(widths), dtype=np.int32)
+    for node in range(len(widths)):
+        for child in range(first_child[node], first_child[node] + widths[node]):
+            depths[child] = depths[node] + 1
+    return depths
 
 
 @compiled
