@@ -26,6 +26,7 @@ from frith.curator import Curator
 from frith.growing import boosting
 from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, blocks_of, plan, step_shares
 from frith.growing.planning import Facts
+from frith.kernels.layout import Layout, mixed_cuts
 from frith.parties import OpenSum, train_together
 from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
@@ -233,7 +234,8 @@ def test_an_epsilon_too_small_for_one_step_still_trains(attributes, labels, epsi
         (NUMBERS, 3, 19, "partition and labels", "partition and labels"),
         (NUMBERS, 10, 9, "partition and labels", "partition and labels"),
         (NUMBERS, 10, 11, "partition and labels", ("records that are right", "labels in the leaves")),
-        (NUMBERS, 3, 21, "partition and labels", "labels in the leaves"),
+        (NUMBERS, 3, 21, "partition and labels", ("records that are right", "labels in the leaves")),
+        (NUMBERS, 3, 34, "partition and labels", "labels in the leaves"),
         (NUMBERS, 3, 119, "partition and labels", "labels in the leaves"),
         (NUMBERS, 9, 79, "partition and labels", "labels in the leaves"),
         (NUMBERS, 9, 81, "labels", ""),
@@ -251,6 +253,19 @@ def test_each_route_is_taken_where_public_facts_say(attributes, labels, room, fi
     asked = purposes(attributes, labels, room * labels, 1)
     assert asked[0] == first
     assert asked[-1].startswith(last)
+
+
+@pytest.mark.parametrize(
+    ("labels", "room", "share"),
+    [(4, 19, 0), (4, 21, 100), (4, 24, 100), (4, 26, 150), (10, 9, 0), (10, 11, 91), (10, 21, 150)],
+)
+def test_leaves_are_counted_where_each_label_and_all_of_them_have_signal(labels, room, share):
+    domain = Domain(
+        NUMBERS, Categorical("good", tuple(f"l{k}" for k in range(labels))), records=room * labels
+    )
+    facts = Facts(Layout(domain, mixed_cuts(domain)), room * labels, Budget.of(1), 1)
+    assert facts.levels(Fraction(1)) == (0, Fraction(share, 1_000))
+    assert facts.counts_leaves == (share == 150)
 
 
 @pytest.mark.parametrize(("shares", "last"), [("even", "gradients of tree"), ("odd", "strength")])

@@ -36,7 +36,8 @@ _ROOM_FOR_TABLES, _ROOM_FOR_MANY = 60, 80
 _ROOM_FOR_STEPS = 120
 _FOR_COUNTS = Fraction(15, 100)
 _RIGHT = 10  # of the budget, over the signal, for how many records are right
-_SIGNAL_FOR_RIGHT = 100
+_MOST_FOR_RIGHT = Fraction(1, 10)
+_SIGNAL_FOR_COUNTS = 100
 _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
 _FOR_LOOK = Fraction(5, 100)
@@ -60,8 +61,8 @@ def learn_parts(curator: CuratorLike, facts: Facts) -> list[Part]:
     if route.named:
         share = whole * route.named
         levels, for_counts = facts.levels(share)
-        tree, by_leaf = NamingTree(curator, layout, n, facts.signal), facts.room >= _ROOM_FOR_COUNTS
-        parts = [tree.learn(levels, share, for_counts, by_leaf)]
+        tree = NamingTree(curator, layout, n, facts.signal)
+        parts = [tree.learn(levels, share, for_counts, facts.counts_leaves)]
     elif route.tables:
         has_room = facts.room >= _ROOM_FOR_TEMPERATURE
         tables = AdditiveTables(curator, layout, n)
@@ -196,13 +197,18 @@ class Facts:
         levels = 0 if self._can_part(share) else 1 + sum(room >= limit for limit in limits)
         return levels, _FOR_START_COUNTS if room >= _ROOM_FOR_STEPS else self._for_counts()
 
+    @property
+    def counts_leaves(self) -> bool:
+        """Whether counts of labels in leaves are more than noise: for each label, and of all labels."""
+        return self.room >= _ROOM_FOR_COUNTS and self.signal >= _SIGNAL_FOR_COUNTS
+
     def _for_counts(self) -> Fraction:
         """The part for counts in leaves; where they would be too noisy, for one count in all."""
-        if self.room >= _ROOM_FOR_COUNTS:
+        if self.counts_leaves:
             return _FOR_COUNTS
-        if self.signal < _SIGNAL_FOR_RIGHT:
+        if self.room < _ROOM_FOR_COUNTS and self.signal < _SIGNAL_FOR_COUNTS:
             return Fraction(0)
-        return Fraction(round(1_000 * _RIGHT / self.signal), 1_000)
+        return min(_MOST_FOR_RIGHT, Fraction(round(1_000 * _RIGHT / self.signal), 1_000))
 
     def _can_part(self, share: Fraction) -> bool:
         """Whether a share is within what partitions are proven for: not a millionth of epsilon."""

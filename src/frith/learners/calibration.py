@@ -29,8 +29,9 @@ def interval_radius(
     smallest of n + 1 with probability k / (n + 1), so the quantile is of level coverage (n + 1) / n. Noise
     moves its rank by about the scale of the choice, by which the level is raised too. It moves it further
     where many cells are empty: so if four targets in five are near and the others far, the distance
-    may be one between them. The upper end of the chosen cell is taken, and half a cell of the target's grid is added, since a target counts as its
-    cell's middle. Where that level is beyond the grid of levels, the distance is the whole range.
+    may be one between them. The upper end of the chosen cell is taken, and half a cell of the target's
+    grid is added, since a target counts as its cell's middle. Where that level is beyond the grid of
+    levels, the distance is the whole range.
     """
     curator, target = Curator(held_out, budget), forest.domain.target
     counted = curator.noisy_counts(RecordCount(), _SIZE_SHARE, "held out: number of records")

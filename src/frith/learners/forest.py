@@ -141,7 +141,7 @@ class ForestClassifier(PredictionSets):
     opinion, and no record was counted for them. A leaf's noise is that of the released sums behind
     it; where the budget is too small for sums, it is as large as the steps that noise may have chosen.
     Probabilities are guesses where nothing is counted: below n epsilon = 4000 with two labels, and
-    below 100 with more.
+    with more where n epsilon is below 100, and below 20 for each label.
 
     Examples
     --------
