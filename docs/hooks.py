@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -14,6 +15,10 @@ _VERSION = Path(__file__).parents[1] / "src" / "frith" / "_version.py"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    griffe.stdlib_decorators["frith._cached.cached_property"] = {
+        "cached",
+        "property",
+    }  # not a method
     names: dict[str, str] = {}
     exec(_VERSION.read_text(encoding="utf-8"), names)
     config.copyright = f"frith {names['__version__']}, MIT license"

@@ -15,8 +15,8 @@ ROOMS = (
 )  # fmt: skip
 """The folder list, which is the architecture: a room imports from rooms before it, never after."""
 BELOW = (
-    "_amounts", "errors", "_csv", "_documents", "_arrays", "_jit", "_threads", "_version",
-    "_markup", "_progress",
+    "_amounts", "errors", "_csv", "_documents", "_arrays", "_cached", "_jit", "_threads",
+    "_version", "_markup", "_progress",
 )  # fmt: skip
 ABOVE = ("__init__", "__main__")
 

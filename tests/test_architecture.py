@@ -1,5 +1,6 @@
 """The folder list is the architecture: imports point one way, and only learners know scikit-learn."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -74,6 +75,13 @@ def test_a_bare_import_reaches_the_rooms_that_people_use():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_cached_properties_are_our_own():
+    """On Python 3.11 those of the standard library hold up a fork, and every thread."""
+    for path in FILES:
+        if path.stem != "_cached":
+            assert not re.search(r"functools(\.| import .*)cached_property", path.read_text()), path
 
 
 def test_nothing_stores_or_sends_a_pickle():

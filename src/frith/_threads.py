@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -23,28 +23,38 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MOST, thread_name_prefix="frith")
 
 
-def in_every_child(renew: Callable[[], object]) -> None:
-    """Do this after a fork: threads do not live on there, and what they held stays locked."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=renew)
+_at_forks: Callable[..., None] = getattr(os, "register_at_fork", lambda **_: None)
+"""A forked process has none of the other threads, and what they held stays locked there."""
 
 
 def shared_lock() -> threading.Lock:
     """A lock of a module, free in every forked process."""
     lock = threading.Lock()
-    in_every_child(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    _at_forks(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
     return lock
 
 
-in_every_child(_pool.cache_clear)
+_at_forks(after_in_child=_pool.cache_clear)
+
+
+def _submit(work: Callable[[], T]) -> Future[T]:
+    """What `work` will return. It is done at once if the pool has ended, as it does with the main thread."""
+    try:
+        return _pool().submit(work)
+    except RuntimeError as error:
+        if "shutdown" not in str(error):
+            raise  # no thread could be started, but the work waits for one
+    done: Future[T] = Future()
+    done.set_result(work())
+    return done
 
 
 def on_threads(threads: int, work: Callable[[], T]) -> list[T]:
     """What `work` returns on so many threads at once, this one among them. It must not call this."""
-    if threads == 1:
-        return [work()]
-    others = [_pool().submit(work) for _ in range(threads - 1)]
+    others: list[Future[T]] = []
     try:
+        for _ in range(threads - 1):
+            others.append(_submit(work))
         own = work()
     finally:
         wait(others)
@@ -56,7 +66,7 @@ def ahead(threads: int, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
     waiting: deque[Future[T]] = deque()
     try:
         for task in tasks:
-            waiting.append(_pool().submit(task))
+            waiting.append(_submit(task))
             if len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:
@@ -65,42 +75,61 @@ def ahead(threads: int, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
         wait(waiting)
 
 
-@functools.cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 class _BlasLimit:
-    """Linear algebra on one thread while anybody is inside.
+    """Linear algebra on one thread while anybody is inside; it buys speed only, so it never fails.
 
-    The setting is the process's. One thread of its own makes it and takes it back, because libraries
-    let only the thread that made a limit end it, and whoever leaves last is seldom the one who came first.
+    The setting is the process's. Each change has a short thread of its own: a library lets nobody else
+    change a limit while the thread that made it lives, whoever leaves last is seldom the one who came
+    first, and no interrupt reaches that thread.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._keeper = ThreadPoolExecutor(1, thread_name_prefix="frith-blas")
-        self._limit = contextlib.ExitStack()
+        self._lock = threading.Lock()  # held by those short threads, and during a fork
+        self._inside: set[object] = set()
+        self._last: threading.Thread | None = None  # that made a change
+        self._libraries: Any = None
+        self._limit: Any = None  # it knows what was before
+        _at_forks(
+            before=self._lock.acquire,
+            after_in_parent=self._lock.release,
+            after_in_child=self._renew,
+        )
 
-    def _make(self) -> None:
-        self._limit.enter_context(_libraries().limit(limits=1, user_api="blas"))
+    def enter(self, who: object) -> None:
+        self._inside.add(who)
+        self._update()
 
-    def enter(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._keeper.submit(self._make).result()
-            self._inside += 1
+    def leave(self, who: object) -> None:
+        self._inside.discard(who)
+        self._update()
 
-    def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._keeper.submit(self._limit.close).result()
+    def _renew(self) -> None:
+        """Nobody is inside in a forked process, and what its parent had limited is as before."""
+        self._lock.release()
+        self._inside.clear()
+        if self._limit is not None:
+            self._update()
+
+    def _update(self) -> None:
+        with contextlib.suppress(RuntimeError):  # no thread can be started
+            changes = threading.Thread(target=self._change, name="frith-blas")
+            changes.start()
+            changes.join()
+
+    def _change(self) -> None:
+        with self._lock, contextlib.suppress(Exception):
+            if self._last is not None:
+                self._last.join()
+            self._last = threading.current_thread()
+            if self._inside and self._limit is None:
+                self._libraries = self._libraries or ThreadpoolController()
+                self._limit = self._libraries.limit(limits=1, user_api="blas")
+            elif not self._inside and self._limit is not None:
+                limit, self._limit = self._limit, None
+                limit.restore_original_limits()
 
 
-_blas_limit = functools.cache(_BlasLimit)
-in_every_child(_blas_limit.cache_clear)
+_blas_limit = _BlasLimit()
 
 
 @contextlib.contextmanager
@@ -109,9 +138,9 @@ def one_blas_thread() -> Iterator[None]:
 
     A pass that follows would share its cores with them.
     """
-    limit = _blas_limit()
-    limit.enter()
+    who = object()
     try:
+        _blas_limit.enter(who)
         yield
     finally:
-        limit.leave()
+        _blas_limit.leave(who)

@@ -5,7 +5,6 @@ Each changes one thing in a learner, a question or an engine that is otherwise s
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith.audit.flawed_curators import SeededCurator
 from frith.audit.subjects import open_in_memory
 from frith.audit.twins import (
@@ -243,7 +243,7 @@ class FreeLeaves(Leaves):
 class RowOrderEngine(MemoryEngine):
     """Keeps the first m records of each person in file order."""
 
-    @functools.cached_property
+    @cached_property
     def _encoded(self) -> Batch:
         assert self.domain.person is not None
         batch, digests = encode_with_persons(self._columns, self.domain)

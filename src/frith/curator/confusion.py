@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith._documents import reading
 from frith.curator import Curator
 from frith.curator.estimates import aligned
@@ -90,12 +90,12 @@ class Score:
         low, high = share_interval(part, all_, noise, right, cells, noise_factor(1 - LEVEL))
         return float(low[0]), float(high[0])
 
-    @functools.cached_property
+    @cached_property
     def recall(self) -> dict[Value, float | None]:
         """Of the records of each label, the share that is predicted."""
         return self._shares_of(self.counts.sum(axis=1))
 
-    @functools.cached_property
+    @cached_property
     def precision(self) -> dict[Value, float | None]:
         """Of the records predicted to have each label, the share that has it."""
         return self._shares_of(self.counts.sum(axis=0))

@@ -22,7 +22,6 @@ Assumes  Counts as released, and at least one record with the label and one with
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Floats, frozen
+from frith._cached import cached_property
 from frith._documents import reading
 from frith.curator.estimates import Estimate, aligned, estimate, ratio, read_variance, whole_numbers
 from frith.curator.group_rates import GroupCounts
@@ -77,20 +77,20 @@ class LabelScore:
         object.__setattr__(self, "edges", frozen(self.edges, np.float64))
         object.__setattr__(self, "counts", frozen(self.counts, np.int64))
 
-    @functools.cached_property
+    @cached_property
     def accuracy(self) -> Estimate:
         """The share of records for which the label is predicted if they have it, and is not if not."""
         said = self._ends[0] >= HALF
         right = np.column_stack([~said, said]).astype(float)
         return self._mean(right, right, right)
 
-    @functools.cached_property
+    @cached_property
     def auc(self) -> Estimate:
         """The chance that a record with the label has a higher probability than one without it."""
         lost, half, won = (self._auc(ties) for ties in (0.0, 0.5, 1.0))
         return estimate(half[0], lost[1], won[2])
 
-    @functools.cached_property
+    @cached_property
     def log_loss(self) -> Estimate:
         """The mean of -log of the probability of what is so, clipped to [0.001, 0.999]."""
         low, high, middle = (np.clip(p, CLIP, 1 - CLIP) for p in (*self._ends, self._middles))
@@ -100,7 +100,7 @@ class LabelScore:
         )
         return self._mean(least, usual, most)
 
-    @functools.cached_property
+    @cached_property
     def brier(self) -> Estimate:
         """The mean square of the distance between the probability and 1 or 0, which is so."""
         (low, high), middle = self._ends, self._middles
@@ -110,7 +110,7 @@ class LabelScore:
         )
         return self._mean(least, usual, most)
 
-    @functools.cached_property
+    @cached_property
     def calibration(self) -> tuple[CurvePoint, ...]:
         """The share that has the label among records of about the same probability, at most 10 points."""
         parts = np.array_split(np.arange(len(self.counts)), _CURVE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import math
 import re
 import sys
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import frozen
+from frith._cached import cached_property
 from frith.domain.short_texts import Table, make_table
 from frith.errors import DomainError
 
@@ -100,7 +100,7 @@ class Categorical:
         """How many children a split on this attribute has."""
         return self.size
 
-    @functools.cached_property
+    @cached_property
     def codes(self) -> dict[str, int]:
         """The code of each spelling, including the capitalized booleans that some programs write.
 
@@ -119,7 +119,7 @@ class Categorical:
         """What the values are: text, number or boolean."""
         return _kind(self.values[0], self.name)
 
-    @functools.cached_property
+    @cached_property
     def short_codes(self) -> Table:
         """A table that finds the codes of short spellings by their bytes."""
         return make_table(self.codes)
@@ -200,7 +200,7 @@ class Numeric:
     def missing_code(self) -> int:
         return self.cells if self.missing else 0
 
-    @functools.cached_property
+    @cached_property
     def edges(self) -> NDArray[np.float64]:
         """The inner edges of the grid, ascending: a number's code counts the edges up to it.
 
@@ -243,13 +243,13 @@ class LogTarget(Numeric):
             )
         super().__post_init__()
 
-    @functools.cached_property
+    @cached_property
     def edges(self) -> NDArray[np.float64]:
         low, high = math.log(self.low), math.log(self.high)
         steps = [i / self.cells for i in range(1, self.cells)]
         return frozen([math.exp(low + s * (high - low)) for s in steps], np.float64)
 
-    @functools.cached_property
+    @cached_property
     def logarithm(self) -> Numeric:
         """The natural logarithm as a number with bounds and an even grid: of the same codes."""
         return Numeric(self.name, math.log(self.low), math.log(self.high), cells=self.cells)
@@ -306,7 +306,7 @@ class Date(Numeric):
         """Whether numbers count seconds rather than days."""
         return isinstance(self.first, datetime.datetime) or isinstance(self.last, datetime.datetime)
 
-    @functools.cached_property
+    @cached_property
     def edges(self) -> NDArray[np.float64]:
         low, steps = int(self.low), int(self.high - self.low) + 1
         return frozen([low + -(-i * steps // self.cells) for i in range(1, self.cells)], np.float64)
@@ -358,7 +358,7 @@ class Ordered(Numeric):
         if not 2 <= listed.size <= MAX_VALUES - missing:
             raise DomainError(f"attribute {name!r}: an order needs two values or more")
 
-    @functools.cached_property
+    @cached_property
     def listed(self) -> Categorical:
         """The same values without their order."""
         return Categorical(self.name, self.values)

@@ -7,7 +7,6 @@ never from the records, so an encoding made with it tells nothing about anyone.
 from __future__ import annotations
 
 import codecs
-import functools
 import hashlib
 import inspect
 import json
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith._documents import parsed, read_file, reading
 from frith.domain.attributes import (
     KINDS,
@@ -227,16 +227,16 @@ class Domain:
         """How many numbers a forest holds at each node: one a label, or one for a number to predict."""
         return 1 if self.has_target else self.n_labels
 
-    @functools.cached_property
+    @cached_property
     def code_type(self) -> np.dtype[Any]:
         """The smallest unsigned type that holds every attribute's codes."""
         return np.min_scalar_type(max(a.size for a in self.attributes) - 1)
 
-    @functools.cached_property
+    @cached_property
     def label_type(self) -> np.dtype[Any]:
         return np.min_scalar_type(self.label.size - 1)
 
-    @functools.cached_property
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of everything declared: equal domains have equal fingerprints on every machine."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))

@@ -6,7 +6,6 @@ what a draft holds was still learned from the records.
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections import Counter
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith.domain.attributes import (
     MAX_VALUES,
     Attribute,
@@ -120,17 +120,17 @@ class _Column:
     cells: pa.ChunkedArray
     hints: list[str] = field(default_factory=list)
 
-    @functools.cached_property
+    @cached_property
     def seconds(self) -> NDArray[np.float64]:
         """Each date in seconds since 1970, NaN where there is none."""
         return np.concatenate([[], *(numbers_of(chunk, _EVER) for chunk in self.cells.chunks)])
 
-    @functools.cached_property
+    @cached_property
     def numbers(self) -> NDArray[np.float64]:
         """The number in each cell, NaN where there is none."""
         return np.concatenate([[], *(_numbers(chunk, self.name) for chunk in self.cells.chunks)])
 
-    @functools.cached_property
+    @cached_property
     def holds_numbers(self) -> bool:
         """Whether it holds numbers, or texts that are mostly numbers and not codes."""
         if _is_number(self.cells.type):
@@ -144,7 +144,7 @@ class _Column:
             return False
         return len(numbers) < texts.total() or bool(np.any(numbers % 1))
 
-    @functools.cached_property
+    @cached_property
     def holds_dates(self) -> bool:
         """Whether every cell that is not missing is a date."""
         if is_moment(self.cells.type):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith._threads import ahead
 from frith.domain import Domain, Numeric
 from frith.domain.encoding import Batch
@@ -159,7 +159,7 @@ class Chunk:
         codes[:] = 0  # also for records beyond the last, which are read and count nothing
         return cls(codes, cuda.device_array(rows, domain.label_type), is_kept)
 
-    @functools.cached_property
+    @cached_property
     def fours(self) -> tuple[Any, Any]:
         """Codes and labels of 8 bits, in words of four records."""
         return self.codes.view(np.uint32), self.labels.view(np.uint32)
@@ -273,12 +273,12 @@ class Push:
 
     column: ScoreColumn
 
-    @functools.cached_property
+    @cached_property
     def tables(self) -> tuple[Any, ...]:
         values = self.column.values.reshape(len(self.column.values), -1)
         return on_gpu(loops.pack(self.column.tree), self.column.tree.sets, values)
 
-    @functools.cached_property
+    @cached_property
     def by_code(self) -> tuple[int, Any] | None:
         """A tree of one split, and one score: the attribute asked, and the score of each of its codes."""
         tree, values = self.column.tree, self.column.values

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith._threads import on_threads
 from frith.domain import Domain
 from frith.domain.columns import Columns, WithLabels, as_table, check_columns, chunked, columns_of
@@ -167,7 +168,7 @@ class MemoryEngine(LocalEngine):
             of = None if labels is None else labels.slice(start, _LOOK_ROWS)
             yield with_labels(rows_of(table, start, start + _LOOK_ROWS), of, self.domain)
 
-    @functools.cached_property
+    @cached_property
     def _encoded(self) -> Batch:
         if self.domain.person is not None:
             batch, digests = encode_with_persons(self._columns, self.domain)

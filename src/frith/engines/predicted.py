@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith.domain import Categorical, Domain
 from frith.domain.columns import as_table, chunked
 from frith.engines.base import LocalEngine, Task
@@ -57,7 +57,7 @@ class Predicted(LocalEngine):
     def tasks(self, attributes: tuple[int, ...]) -> Iterator[Task]:
         return self._memory.tasks(attributes)
 
-    @functools.cached_property
+    @cached_property
     def _memory(self) -> MemoryEngine:
         chances = [
             predict_all(self._predictor, rows_of(self._table, start, start + _ROWS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from frith._arrays import Floats
+from frith._cached import cached_property
 from frith.domain import Domain, Numeric, spelling
 from frith.domain.columns import Columns
 from frith.domain.draft import count_values
@@ -66,7 +66,7 @@ class RawTable(LocalEngine):
                     counts[text] += times
         return counts
 
-    @functools.cached_property
+    @cached_property
     def _encoded(self) -> Batch:
         domain, parts = self.domain, [(self._placed(c, n), n) for c, n in self._raw()]
         if domain.person is None:
@@ -76,7 +76,7 @@ class RawTable(LocalEngine):
         digests = np.concatenate([np.empty((0, 4), np.uint64), *(d for _, d in pairs)])
         return bound_records(_joined([batch for batch, _ in pairs], domain), digests, domain)
 
-    @functools.cached_property
+    @cached_property
     def _kept(self) -> NDArray[np.bool_] | None:
         """Which records are counted, if a person may have several."""
         if self.domain.person is None:

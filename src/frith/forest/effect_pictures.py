@@ -6,13 +6,13 @@ error of the noise either way.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from frith._cached import cached_property
 from frith.domain import Numeric, spelling
 from frith.forest.draw import COLORS, GREY
 from frith.forest.effect_sums import Effect, EffectSums, PairEffect
@@ -83,7 +83,7 @@ class _Look:
     def falling(self) -> str:
         return COLORS[1] if self.effects.forest.domain.has_target else COLORS[0]
 
-    @functools.cached_property
+    @cached_property
     def colors(self) -> dict[int, str]:
         """Of several labels those that effects move most, a color each."""
         if len(self.effects.labels) == 1:
@@ -92,12 +92,12 @@ class _Look:
         strongest = np.sort(np.argsort(-moved, kind="stable")[: len(COLORS)])
         return {int(k): color for k, color in zip(strongest, COLORS, strict=False)}
 
-    @functools.cached_property
+    @cached_property
     def scale(self) -> float:
         """The largest effect of an attribute, with room for some of its noise."""
         return 1.15 * max((np.abs(e.values).max() for e in self.effects.mains), default=0) or 1.0
 
-    @functools.cached_property
+    @cached_property
     def pair_scale(self) -> float:
         """The largest effect of a pair; pairs are weaker, so heat maps have a scale of their own."""
         return max((float(np.abs(e.values).max()) for e in self.effects.pairs), default=1.0)

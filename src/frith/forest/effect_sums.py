@@ -15,7 +15,6 @@ coverage: a score has no true value in the table.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from frith._arrays import Floats
+from frith._cached import cached_property
 from frith.domain import Attribute, Value, spelling
 from frith.forest.nodes import printable
 from frith.forest.pieces import Pieces, role_of
@@ -46,7 +46,7 @@ class Effect:
     def attribute(self) -> Attribute:
         return self.pieces.attribute
 
-    @functools.cached_property
+    @cached_property
     def strength(self) -> float:
         """How far the attribute moves a score: the root of its mean square, of the score moved most."""
         return float(np.sqrt(self.pieces.weights @ self.values**2).max())
@@ -65,7 +65,7 @@ class PairEffect:
         first, second = self.pieces
         return first.attribute.name, second.attribute.name
 
-    @functools.cached_property
+    @cached_property
     def strength(self) -> float:
         """How far the pair moves a score: the root of its mean square, of the score moved most."""
         a, b = (pieces.weights for pieces in self.pieces)
@@ -109,15 +109,15 @@ class EffectSums:
             return f"the score of each {label}"
         return f"the log-odds of {label} = {printable(spelling(self.labels[0]))}"
 
-    @functools.cached_property
+    @cached_property
     def base(self) -> Floats:
         return np.sum([tree.mean for tree in self._scores.trees], axis=0)
 
-    @functools.cached_property
+    @cached_property
     def mains(self) -> tuple[Effect, ...]:
         return _strongest(self._main(place) for place in self._scores.pieces)
 
-    @functools.cached_property
+    @cached_property
     def pairs(self) -> tuple[PairEffect, ...]:
         together = {p for tree in self._scores.trees for p in combinations(tree.asked, 2)}
         made = (self._pair(*places) for places in sorted(together))

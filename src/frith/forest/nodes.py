@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith.domain import Attribute, Categorical, Date, Numeric, Ordered, Value, spelling
 from frith.domain.columns import columns_of
 from frith.domain.encoding import encode_column
@@ -259,12 +260,12 @@ class Nodes:
 
     forest: VotingTrees
 
-    @functools.cached_property
+    @cached_property
     def parent(self) -> NDArray[np.int64]:
         """The node above each node; -1 for a root, and for a node that no tree reaches."""
         return self._places[0]
 
-    @functools.cached_property
+    @cached_property
     def tree(self) -> NDArray[np.int64]:
         """The tree each node is in; -1 where no tree reaches it."""
         return self._places[1]
@@ -274,7 +275,7 @@ class Nodes:
         """The nodes of all trees by their depth, roots first."""
         return self._places[2]
 
-    @functools.cached_property
+    @cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]:
         trees, widths = self.forest.trees, self.forest.trees.widths(self.forest.domain)
         trees.check(self.forest.domain)
@@ -292,7 +293,7 @@ class Nodes:
             level, number = trees.first_child[above] + within, tree[above]
         return parent, tree, levels
 
-    @functools.cached_property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many nodes each node's subtree has, itself among them."""
         sizes = np.ones(len(self.parent), dtype=np.int64)
@@ -306,7 +307,7 @@ class Nodes:
     def kind(self) -> ValueKind:
         return self.forest.kind
 
-    @functools.cached_property
+    @cached_property
     def told(self) -> NDArray[np.bool_]:
         """The nodes that say something: not those that were emptied for their noise.
 
@@ -317,7 +318,7 @@ class Nodes:
             return (self.parent >= 0) | (self.forest.trees.attribute < 0)
         return self.forest.values.any(axis=1) | (self.forest.variance == 0)
 
-    @functools.cached_property
+    @cached_property
     def figures(self) -> dict[str, NDArray[np.float64]]:
         """What rules state of every node, by the kind of its values."""
         if self.kind is ValueKind.SCORES:
@@ -330,21 +331,21 @@ class Nodes:
             "support": self.support, "support_margin": self.support_margin,
         }  # fmt: skip
 
-    @functools.cached_property
+    @cached_property
     def certainty(self) -> NDArray[np.float64]:
         """What is left of a node's figure after its noise: the least share, or the least effect."""
         if self.kind is ValueKind.SCORES:
             return self.effect - self.effect_error
         return self._confidence_interval[0]
 
-    @functools.cached_property
+    @cached_property
     def is_faint(self) -> NDArray[np.bool_]:
         """Where noise is larger than what it is on."""
         if self.kind is ValueKind.SCORES:
             return self.effect < self.effect_error
         return self.support < self.support_margin
 
-    @functools.cached_property
+    @cached_property
     def label(self) -> NDArray[np.int64]:
         """The code of each node's label."""
         if self.kind is ValueKind.SCORES:
@@ -356,28 +357,28 @@ class Nodes:
 
     # -- counts --------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def totals(self) -> NDArray[np.float64]:
         """The number of records of each node, negative counts as zero."""
         return np.maximum(self.forest.values, 0).sum(axis=1, dtype=np.float64)
 
-    @functools.cached_property
+    @cached_property
     def support(self) -> NDArray[np.float64]:
         return self.forest.values.sum(axis=1, dtype=np.float64)
 
-    @functools.cached_property
+    @cached_property
     def support_margin(self) -> NDArray[np.float64]:
         noise = deviation(self.forest.variance, self._factor)
         return self._factor * math.sqrt(self.forest.domain.n_labels) * noise
 
-    @functools.cached_property
+    @cached_property
     def confidence(self) -> NDArray[np.float64]:
         """The share of the most common label, between 0 and 1."""
         some = np.maximum(self.support, 1e-300)
         share = np.maximum(self.forest.values.max(axis=1), 0) / some
         return np.where(self.support > 0, np.minimum(share, 1), 0.0)
 
-    @functools.cached_property
+    @cached_property
     def _confidence_interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         largest = self.forest.values.max(axis=1).astype(np.float64)
         n_labels = self.forest.domain.n_labels
@@ -393,14 +394,14 @@ class Nodes:
 
     # -- scores --------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def effect(self) -> NDArray[np.float64]:
         """How far each node raises the log-odds of its label against the mean of the others."""
         n_labels, scores = self.forest.domain.n_labels, self.forest.values
         above = scores.max(axis=1) - scores.mean(axis=1)
         return above * (n_labels / max(1, n_labels - 1))
 
-    @functools.cached_property
+    @cached_property
     def effect_error(self) -> NDArray[np.float64]:
         n_labels = self.forest.domain.n_labels
         return np.sqrt(self.forest.variance) * (n_labels / max(1, n_labels - 1))

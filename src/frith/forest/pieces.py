@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Floats
+from frith._cached import cached_property
 from frith.domain import Attribute, Categorical, Domain, Numeric, spelling
 from frith.forest.nodes import Condition, printable
 from frith.forest.trees import Trees
@@ -30,7 +30,7 @@ class Pieces:
     def __len__(self) -> int:
         return int(self.of_code.max()) + 1
 
-    @functools.cached_property
+    @cached_property
     def weights(self) -> Floats:
         """How much each piece counts where values are averaged: from the domain and the cuts alone.
 
@@ -41,12 +41,12 @@ class Pieces:
             return np.full(len(self), 1 / len(self))
         return np.asarray(np.bincount(self.of_code) / len(self.of_code))
 
-    @functools.cached_property
+    @cached_property
     def first(self) -> NDArray[np.int64]:
         """One code of each piece."""
         return np.unique(self.of_code, return_index=True)[1]
 
-    @functools.cached_property
+    @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         """Each piece as the condition that its records meet."""
         groups = np.split(
@@ -61,7 +61,7 @@ class Pieces:
         without = np.setdiff1d(np.arange(low, high), codes)
         return Condition(self.attribute, low, high, tuple(without.tolist()))
 
-    @functools.cached_property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """Each piece in words, without the attribute's name.
 

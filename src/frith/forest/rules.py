@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith import _markup as markup
+from frith._cached import cached_property
 from frith._csv import table
 from frith.domain import Categorical, Value, spelling
 from frith.forest.kinds import ValueKind, refuse_number
@@ -235,7 +235,7 @@ class _Judge(VotingTrees):
 
     fallback: NDArray[np.float64] = None  # type: ignore[assignment]
 
-    @functools.cached_property
+    @cached_property
     def label_weights(self) -> NDArray[np.float64]:
         return self.fallback
 

@@ -8,7 +8,6 @@ it is read from releases and from the domain: free of budget.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from frith._arrays import Floats
+from frith._cached import cached_property
 from frith.domain import Value
 from frith.errors import FrithError
 from frith.forest.kinds import ValueKind
@@ -42,7 +42,7 @@ class ScoredTree:
     reach: tuple[csr_array, ...]
     share: Floats
 
-    @functools.cached_property
+    @cached_property
     def mean(self) -> Floats:
         """What the tree adds on average, by the public weights."""
         return np.asarray(np.prod(self.share, axis=0) @ self.scores)
@@ -71,7 +71,7 @@ class Scores:
         values = self.forest.domain.label_values
         return values[1:] if len(values) == 2 else values
 
-    @functools.cached_property
+    @cached_property
     def pieces(self) -> dict[int, Pieces]:
         return pieces_of(self.forest.trees, self.forest.domain)
 
@@ -86,12 +86,12 @@ class Scores:
             return logarithms[:, 1:] - logarithms[:, :1]
         return np.asarray(logarithms - logarithms.mean(axis=1, keepdims=True))
 
-    @functools.cached_property
+    @cached_property
     def leaves(self) -> Floats:
         """What each leaf adds to the scores of its records."""
         return self.of(self.forest.leaf_values)
 
-    @functools.cached_property
+    @cached_property
     def variance(self) -> Floats:
         """The variance of the noise on each leaf's scores.
 
@@ -101,7 +101,7 @@ class Scores:
         factor = 4.0 if self.forest.domain.n_outputs == 2 else 1.0
         return np.repeat(factor * of_leaf[:, None], len(self.labels), axis=1)
 
-    @functools.cached_property
+    @cached_property
     def trees(self) -> tuple[ScoredTree, ...]:
         """Every tree, in order."""
         of_node = Nodes(self.forest).tree

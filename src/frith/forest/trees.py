@@ -6,7 +6,6 @@ nodes run on structures that passed, and on nothing else.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
+from frith._cached import cached_property
 from frith._jit import compiled
 from frith.domain import Categorical, Domain
 from frith.errors import FormatError
@@ -54,12 +54,12 @@ class Trees(Rebuilt):
     def n_nodes(self) -> int:
         return len(self.attribute)
 
-    @functools.cached_property
+    @cached_property
     def leaves(self) -> NDArray[np.int64]:
         """The leaf nodes, in order."""
         return frozen(np.flatnonzero(self.attribute < 0), np.int64)
 
-    @functools.cached_property
+    @cached_property
     def nodes(self) -> NDArray[np.int32]:
         """Attribute, cut, first child and leaf number side by side, as the kernels walk them."""
         leaf_number = np.full(self.n_nodes, -1, dtype=np.int32)
@@ -67,7 +67,7 @@ class Trees(Rebuilt):
         columns = [self.attribute, self.cut, self.first_child, leaf_number]
         return frozen(np.column_stack(columns), np.int32)
 
-    @functools.cached_property
+    @cached_property
     def steps(self) -> NDArray[np.uint32]:
         """What `step` reads of each node, if no split is by a set; a leaf leads to itself.
 
@@ -84,7 +84,7 @@ class Trees(Rebuilt):
         ]
         return frozen(np.column_stack(columns), np.uint32)
 
-    @functools.cached_property
+    @cached_property
     def asked(self) -> tuple[int, ...]:
         """The attributes that some node splits on, ascending."""
         return tuple(int(a) for a in np.unique(self.attribute[self.attribute >= 0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -10,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith._documents import reading
 from frith._jit import available_threads, compiled
 from frith._threads import on_threads
@@ -148,7 +148,7 @@ class VotingTrees:
         self._over_slices(decide, len(codes), threads)
         return out
 
-    @functools.cached_property
+    @cached_property
     def label_weights(self) -> NDArray[np.float64]:
         """The weight of each label in the whole forest, at least one of them positive."""
         refuse_number(self.domain, "weights of labels")
@@ -157,13 +157,13 @@ class VotingTrees:
         weights = np.maximum(self.values[self.trees.roots].sum(axis=0, dtype=np.float64), 0)
         return weights if weights.sum() > 0 else np.ones_like(weights)
 
-    @functools.cached_property
+    @cached_property
     def node_shares(self) -> NDArray[np.float64]:
         """The share of each label at each node; zeros where no count is positive."""
         counts = np.maximum(self.values, 0).astype(np.float64)
         return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
 
-    @functools.cached_property
+    @cached_property
     def speakers(self) -> NDArray[np.int32]:
         """The node that each leaf predicts from."""
         speaker = np.arange(self.trees.n_nodes, dtype=np.int32)
@@ -175,7 +175,7 @@ class VotingTrees:
             )
         return speaker[self.trees.leaves]
 
-    @functools.cached_property
+    @cached_property
     def leaf_values(self) -> NDArray[np.float64]:
         """What each leaf adds to its records."""
         if self.vote in _BY_LEAF:
@@ -209,7 +209,7 @@ class VotingTrees:
 
         on_threads(max(1, min(threads or available_threads(), len(every))), run)
 
-    @functools.cached_property
+    @cached_property
     def max_depth(self) -> int:
         """The most splits on one path."""
         depth = np.zeros(self.trees.n_nodes, dtype=np.int64)

@@ -5,7 +5,6 @@ Loops are numba over integer codes; threads are Python's, over batches.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
+from frith._cached import cached_property
 from frith._jit import compiled
 from frith.domain import Domain
 from frith.domain.encoding import Batch
@@ -84,7 +84,7 @@ class LeafCounts(Rebuilt):
                 batch.codes, batch.labels, trees.roots, trees.steps, self._height, number, out
             )
 
-    @functools.cached_property
+    @cached_property
     def _height(self) -> int:
         return self.trees.height(self.domain)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
+from frith._cached import cached_property
 from frith._jit import compiled
 from frith._threads import shared_lock
 from frith.domain import Domain
@@ -88,7 +89,7 @@ class ScoreColumn(Rebuilt):
             object.__setattr__(column, "_legal_for", domain)
             column = column.before
 
-    @functools.cached_property
+    @cached_property
     def attributes(self) -> tuple[int, ...]:
         earlier = self.before.attributes if self.before else ()
         return tuple(sorted({*self.tree.asked, *earlier}))
@@ -202,7 +203,7 @@ class GradientSums(BinSums):
         widest = max(UNIT - probability_of(-self.reach), probability_of(self.reach))
         return max(1, min(self.clip, widest))
 
-    @functools.cached_property
+    @cached_property
     def helpers(self) -> tuple[PairedBins, ...]:
         """Columns that make it faster where an engine keeps them."""
         paired = paired_bins(self.layout)

@@ -5,13 +5,13 @@ All of it is public: a layout follows from the domain and the cuts a learner tak
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
+from frith._cached import cached_property
 from frith.domain import Domain, Numeric
 from frith.errors import FormatError
 
@@ -86,7 +86,7 @@ class Layout(Rebuilt):
                 f"a layout's attributes weigh e^-{MAX_LOG_WEIGHT} to e^{MAX_LOG_WEIGHT}, each of them"
             )
 
-    @functools.cached_property
+    @cached_property
     def advantages(self) -> NDArray[np.float64]:
         """The logarithm of each attribute's public weight."""
         return frozen(self.log_weights or np.zeros(len(self.cuts)), np.float64)
@@ -94,7 +94,7 @@ class Layout(Rebuilt):
     def is_numeric(self, attribute: int) -> bool:
         return isinstance(self.domain.attributes[attribute], Numeric)
 
-    @functools.cached_property
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """The first bin of each attribute, and the number of bins at the end."""
         sizes = [
@@ -110,7 +110,7 @@ class Layout(Rebuilt):
     def bins(self, attribute: int) -> slice:
         return slice(int(self.starts[attribute]), int(self.starts[attribute + 1]))
 
-    @functools.cached_property
+    @cached_property
     def lookup(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The bin of every code of every attribute in one array, and where each attribute begins."""
         parts = []
@@ -125,7 +125,7 @@ class Layout(Rebuilt):
 
     # -- candidates ----------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def columns(self) -> tuple[slice, ...]:
         """The candidates of each attribute."""
         counts = [len(cuts) if self.is_numeric(a) else 1 for a, cuts in enumerate(self.cuts)]
@@ -136,13 +136,13 @@ class Layout(Rebuilt):
     def n_candidates(self) -> int:
         return self.columns[-1].stop
 
-    @functools.cached_property
+    @cached_property
     def attribute_of(self) -> NDArray[np.int32]:
         """The attribute of each candidate."""
         counts = [c.stop - c.start for c in self.columns]
         return frozen(np.repeat(np.arange(len(counts)), counts), np.int32)
 
-    @functools.cached_property
+    @cached_property
     def cut_of(self) -> NDArray[np.int32]:
         """The cut of each candidate, -1 for a split into all values."""
         parts = [c if self.is_numeric(a) else np.array([-1]) for a, c in enumerate(self.cuts)]

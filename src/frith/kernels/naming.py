@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import frozen
+from frith._cached import cached_property
 from frith.errors import FormatError
 from frith.kernels.choices import Candidates
 from frith.kernels.levels import SplitCounts, SplitTables
@@ -69,7 +69,7 @@ class NamedSplits(Candidates):
             rows.append(weights.tolist())
         return rows
 
-    @functools.cached_property
+    @cached_property
     def _weights(self) -> NDArray[np.float64]:
         """What all nodes share: many splits are paid for by one label for everybody weighing more."""
         n_labels = self.domain.n_labels

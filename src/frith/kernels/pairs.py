@@ -6,13 +6,13 @@ that keeps a record's places between passes (memory) adds half as often.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith._jit import compiled
 from frith._threads import shared_lock
 from frith.domain.encoding import Batch
@@ -52,7 +52,7 @@ class PairedBins:
     def attributes(self) -> tuple[int, ...]:
         return tuple(range(len(self.layout.domain.attributes)))
 
-    @functools.cached_property
+    @cached_property
     def tables(self) -> list[Table]:
         """The attribute of fewest bins with that of most, and so on; empty if they are too many."""
         sizes = np.diff(self.layout.starts).tolist()
@@ -98,12 +98,12 @@ class PairedBins:
             return pair, np.repeat(by_bin, width)
         return pair, np.tile(by_bin, rows)
 
-    @functools.cached_property
+    @cached_property
     def arrays(self) -> NDArray[np.int64]:
         """The tables as compiled loops read them."""
         return np.array(self.tables, dtype=np.int64).reshape(-1, 4)
 
-    @functools.cached_property
+    @cached_property
     def _lookup(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The bin of each code within its attribute, and where each attribute begins."""
         lookup, begins = self.layout.lookup

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import frozen
+from frith._cached import cached_property
 from frith.domain import Domain
 from frith.errors import FormatError
 from frith.forest.trees import Trees
@@ -71,7 +71,7 @@ class Partitions(Candidates):
         if 1 in self._grids:
             raise FormatError("a grid asks for an attribute; that of everybody is there already")
 
-    @functools.cached_property
+    @cached_property
     def wide(self) -> tuple[BinGroups, ...]:
         """The partitions in more than two parts."""
         layout, found = self.splits.layout, []
@@ -85,13 +85,13 @@ class Partitions(Candidates):
                     found.append(BinGroups(a, frozen(groups, np.int64)))
         return tuple(found)
 
-    @functools.cached_property
+    @cached_property
     def parts(self) -> tuple[int, ...]:
         """How many parts each partition has: everybody, the splits, the wide ones, then the grids."""
         wide = (groups.count for groups in self.wide)
         return (1, *[2] * (len(self.splits) - 1), *wide, *self._grids)
 
-    @functools.cached_property
+    @cached_property
     def _grids(self) -> tuple[int, ...]:
         """How many leaves each grid has."""
         return tuple(np.diff(self._ends)[len(self.splits.layout.cuts) - 1 :].tolist())
@@ -133,7 +133,7 @@ class Partitions(Candidates):
             return self.wide[place]
         return place - len(self.wide) + len(self.splits.layout.cuts)
 
-    @functools.cached_property
+    @cached_property
     def _ends(self) -> NDArray[np.int64]:
         """Where the leaves of each tree end; nodes of a tree are side by side."""
         trees = self.kernel.trees

@@ -18,7 +18,6 @@ how its score came about.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt
+from frith._cached import cached_property
 from frith._jit import compiled
 from frith.domain import Domain
 from frith.domain.encoding import Batch
@@ -103,7 +103,7 @@ class IntervalChoice(Candidates):
     kernel: TargetCounts
     range_: ClassVar[int] = _WEIGHT
 
-    @functools.cached_property
+    @cached_property
     def _intervals(self) -> list[tuple[int, int, int]]:
         """The first part of each interval, its number of parts, and its weight."""
         return [

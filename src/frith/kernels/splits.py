@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
+from frith._cached import cached_property
 from frith.kernels.layout import Layout
 
 GROUPED = 12
@@ -40,7 +40,7 @@ class BinarySplits(Rebuilt):
 
     layout: Layout
 
-    @functools.cached_property
+    @cached_property
     def _families(self) -> list[tuple[int, NDArray[np.int64] | None]]:
         """For each attribute, cuts between its bins (None), or the sets of bins on the left."""
         families: list[tuple[int, NDArray[np.int64] | None]] = []
@@ -56,7 +56,7 @@ class BinarySplits(Rebuilt):
                 families.append((a, frozen((numbers >> np.arange(size)) & 1, np.int64)))
         return families
 
-    @functools.cached_property
+    @cached_property
     def _sizes(self) -> list[int]:
         bins = np.diff(self.layout.starts)
         return [int(bins[a]) - 1 if sets is None else len(sets) for a, sets in self._families]
@@ -78,7 +78,7 @@ class BinarySplits(Rebuilt):
             raise IndexError("there are no more splits")
         return BinarySplit()
 
-    @functools.cached_property
+    @cached_property
     def weights(self) -> NDArray[np.float64]:
         """The logarithm of each split's public weight: groupings are many, so each has less."""
         parts = [
@@ -88,7 +88,7 @@ class BinarySplits(Rebuilt):
         ]
         return frozen(np.concatenate([*parts, [0.0]]), np.float64)
 
-    @functools.cached_property
+    @cached_property
     def attribute_of(self) -> NDArray[np.int64]:
         """The attribute of each split; -1 for the last one, which asks none."""
         attributes = [a for a, _ in self._families]

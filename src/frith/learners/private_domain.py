@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from frith._arrays import Floats, frozen
+from frith._cached import cached_property
 from frith.curator.drafting import DraftingCurator
 from frith.domain import Attribute, Categorical, Csv, Date, Domain, Numeric, Person, spelling
 from frith.domain.draft import OTHER, TARGET_CELLS
@@ -195,12 +196,12 @@ class DraftPlan:
         listed = Categorical(name, kind)
         return listed if name == self.label else listed.values
 
-    @functools.cached_property
+    @cached_property
     def kinds(self) -> dict[str, Any]:
         """The columns that are asked about, with their kinds."""
         return {n: k for n, k in self.columns.items() if isinstance(k, str | tuple)}
 
-    @functools.cached_property
+    @cached_property
     def questions(self) -> int:
         return sum(2 if kind in ("number", "date") else 1 for kind in self.kinds.values())
 

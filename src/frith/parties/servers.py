@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frith._cached import cached_property
 from frith.client import RemoteDatabase
 from frith.client.jobs import Job
 from frith.curator import Release
@@ -60,7 +61,7 @@ class ServerParty:
             raise MergeError("this party has not been asked anything")
         return functools.reduce(Guarantee.then, self._told)
 
-    @functools.cached_property
+    @cached_property
     def public_key(self) -> str:
         key = self._database.party().key
         if key is None:

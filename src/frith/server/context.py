@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import secrets
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from frith._cached import cached_property
 from frith.client.documents import NAME
 from frith.ledger import Book
 from frith.ledger.anchored import Anchors, open_anchors
@@ -40,12 +40,12 @@ class Context:
     memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What this process remembers between requests, by the part of the server that needs it."""
 
-    @functools.cached_property
+    @cached_property
     def watch(self) -> Watch:
         """What this process knows about the ledger's chain."""
         return Watch(self.database, self.clock, self.patience, self.steady, self.anchors)
 
-    @functools.cached_property
+    @cached_property
     def anchors(self) -> Anchors | None:
         """The ledger's witness; None if the operator has named none."""
         named = self.settings
