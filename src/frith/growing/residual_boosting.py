@@ -53,13 +53,13 @@ MAX_STEPS = 64
 LIMIT_STEPS = 120
 """Without noise, steps cost time alone."""
 MANY = 2_500
-"""The signal from which on finer cuts pay."""
+"""The signal from which on finer cuts pay, and more of the budget for cells."""
 _ROOM_FOR_STEPS = 75  # signal, from which on a step beats a mean on nearly every table
 _ROOM_FOR_TWO = 20  # signal, from which on a second mean around the first loses less than one alone
 _FIRST_OF_TWO = Fraction(2, 5)
 _FOR_INTERVAL, _FOR_START = 15, 25  # of the signal
 _LEAST_SHARE = 0.02
-_CELLS = Fraction(11, 20)
+_CELLS, _CELLS_OF_MANY = Fraction(1, 2), Fraction(11, 20)
 _GROWTH = 1.05  # the share of a step over that of the step before it
 _FIRST_BLOCK, _BLOCK = 3, 4
 _FIRST_STEP, _STEP = 0.35, 0.2  # of sd
@@ -120,7 +120,9 @@ class Plan:
         steps = self.steps
         while steps:
             rest = min(min(step_shares(steps)), Fraction(1, steps + 2 * _PAIRS + 1))
-            if budget.can_pay(min(self.start, (1 - _CELLS) * _LEAST_FOR_STEPS * rest), 2 * reach):
+            if budget.can_pay(
+                min(self.start, (1 - _CELLS_OF_MANY) * _LEAST_FOR_STEPS * rest), 2 * reach
+            ):
                 return replace(self, steps=steps)
             steps -= 1
         return self if self.second else Plan()
@@ -265,17 +267,18 @@ class ResidualBoosting:
 
     def _boost(self, steps: int, sd: float) -> None:
         left, floor = self.curator.remaining_share, sd / 4
+        for_cells = _CELLS_OF_MANY if self.signal >= MANY else _CELLS
         blocks, shares = blocks_of(steps), iter(step_shares(steps))
         splits, asked = BinarySplits(self.layout), list[BinarySplit]()
         n_pairs = self._pairs()
         is_wide = self.level is None and self.signal >= _ROOM_FOR_WIDE
-        share = left * _CELLS / (len(blocks) + n_pairs + is_wide)
+        share = left * for_cells / (len(blocks) + n_pairs + is_wide)
         for b, block in enumerate(blocks):
             chosen, signed = list[BinarySplit](), []
             eta = max(1, round(sd * (_STEP if b else _FIRST_STEP)))
             for _ in range(block):
-                share_of_step = left * (1 - _CELLS) * next(shares)
-                split, sign = self._choose(splits, sd, share_of_step, asked + chosen)
+                for_step = left * (1 - for_cells) * next(shares)
+                split, sign = self._choose(splits, sd, for_step, asked + chosen)
                 tree = ask_once(self.layout.domain, split)
                 values = np.array([sign * eta, -sign * eta][: len(tree.leaves)], dtype=np.int32)
                 self._push(tree, values)
