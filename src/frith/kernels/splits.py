@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
+from frith.kernels.base import MAX_CELLS
 from frith.kernels.layout import Layout
 
 GROUPED = 12
@@ -64,6 +65,11 @@ class BinarySplits(Rebuilt):
 
     def __len__(self) -> int:
         return sum(self._sizes) + 1
+
+    @property
+    def fit(self) -> bool:
+        """Whether one question may score all of them: with either sign, or for every label."""
+        return len(self) * max(2, self.layout.domain.n_outputs) <= MAX_CELLS
 
     def __getitem__(self, place: int) -> BinarySplit:
         for (a, sets), size in zip(self._families, self._sizes, strict=True):
