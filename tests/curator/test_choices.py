@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frith import Budget, BudgetExceeded, Ledger, open_table
+from frith import Budget, BudgetExceeded, Categorical, Domain, Ledger, open_table
 from frith.curator import Curator
 from frith.errors import FormatError, OutsideWindow, TooManyCells
 from frith.growing.builder import single_leaf
@@ -22,7 +22,7 @@ from frith.kernels.splits import BinarySplit, BinarySplits
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import PrivateChoice, SignChoice
 from frith.privacy.sources import NoiseSource
-from tests.tables import person_domain, small_domain, small_table
+from tests.tables import COLORS, person_domain, small_domain, small_table
 
 BUDGETS = [Budget.of("1/2"), Budget.of("1/2", 1e-6)]
 
@@ -209,6 +209,21 @@ def test_a_choice_by_too_many_cells_is_refused_before_it_is_paid(kind, monkeypat
     with pytest.raises(TooManyCells, match="at most 10"):
         ask(kind, curator, Fraction(1))
     assert (given, curator.remaining_share) == ([], 1)
+
+
+@pytest.mark.parametrize(("kind", "pairs"), [("named", 4), ("signs", 2), ("labels", 2)])
+def test_a_choice_scored_by_too_many_numbers_is_refused_before_it_is_paid(kind, pairs, monkeypatch):
+    """Of 8 values there are 7 + 8 + 127 splits, and one for everybody: many more than cells."""
+    colors = Categorical("color", (*COLORS, *"abcde"))
+    table = open_table(small_table(), Domain([colors], small_domain().label))
+    curator, given = watched(table, Budget.of(1))
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 143 * pairs - 1)
+    with pytest.raises(TooManyCells, match=f"{143 * pairs} cells"):
+        ask(kind, curator, Fraction(1))
+    assert (given, curator.remaining_share) == ([], 1)
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", 143 * pairs)
+    ask(kind, curator, Fraction(1))
+    assert len(given) == 1
 
 
 def test_a_step_too_small_for_its_proof_is_refused_before_it_is_paid():

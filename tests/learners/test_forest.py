@@ -16,6 +16,7 @@ from frith import (
     Domain,
     Forest,
     ForestClassifier,
+    ForestRegressor,
     Ledger,
     Numeric,
     Person,
@@ -23,10 +24,12 @@ from frith import (
 )
 from frith.audit.replay import arbitrary_releases, replay
 from frith.curator import Curator
+from frith.errors import TooManyCells
 from frith.growing import boosting
 from frith.growing.boosting import LIMIT_STEPS, MAX_STEPS, blocks_of, plan, step_shares
-from frith.growing.planning import Facts
+from frith.growing.planning import Facts, check_layout
 from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplits
 from frith.parties import OpenSum, train_together
 from tests.strategies import examples
 from tests.tables import person_domain, small_domain, small_table
@@ -299,6 +302,70 @@ def test_what_two_attributes_say_together_is_found_by_one_choice(kind):
 
 def test_a_tiny_budget_names_labels_where_a_partition_is_not_proven():
     assert purposes(NUMBERS, 3, 10**7, "1e-6")[0] == "labels of level 1"
+
+
+def test_more_labels_than_pairs_can_be_listed_of_are_named_by_one_choice():
+    """1,100 labels at 50 cuts are 60 million candidates; of fewer cuts or labels there is a tree."""
+    assert purposes(NUMBERS, 1_100, 500, 1) == ["label of everybody", "labels in the leaves"]
+    assert purposes(VALUES[1:], 1_100, 500, 1)[0] == "labels of level 1"
+    assert purposes(VALUES[1:], 4_200, 500, 1)[0] == "label of everybody"
+
+
+def test_a_tree_that_names_labels_is_as_high_as_its_last_level_may_be_wide(monkeypatch):
+    domain = Domain(VALUES, Categorical("good", tuple("abc")), records=10**9)
+    facts = Facts(Layout(domain, mixed_cuts(domain)), 10**9, Budget.of("3e-7"), 1)
+    assert facts.levels(Fraction(1))[0] == 3
+    one = len(BinarySplits(facts.layout)) * 9
+    for most, levels in ((one - 1, None), (one, 1), (2 * one, 2), (4 * one - 1, 2), (4 * one, 3)):
+        monkeypatch.setattr("frith.growing.planning.MAX_CELLS", most)
+        assert facts.levels(Fraction(1))[0] == levels
+
+
+@pytest.mark.parametrize(
+    ("room", "first"),
+    [(79, "labels of level 1"), (81, "labels by value"), (9_000, "labels by value")],
+)
+def test_splits_that_are_too_many_to_score_give_way_to_tables(room, first, monkeypatch):
+    monkeypatch.setattr("frith.kernels.splits.MAX_CELLS", 3 * 10)
+    asked = purposes(NUMBERS, 3, 3 * room, 1)
+    assert asked[0] == first
+    assert not any(purpose.startswith("split of step") for purpose in asked)
+
+
+def test_two_labels_have_finer_cuts_only_where_one_step_may_choose_from_them(monkeypatch):
+    domain = small_domain(records=10**9)
+    facts = Facts(Layout(domain, mixed_cuts(domain)), 10**9, Budget.of(1), 1)
+    assert facts.layout_of_steps is not facts.layout
+    few = 2 * len(BinarySplits(facts.layout_of_steps))
+    for cells, is_fine in ((few, True), (few - 1, False)):
+        monkeypatch.setattr("frith.kernels.splits.MAX_CELLS", cells)
+        assert (facts.layout_of_steps is not facts.layout) == is_fine
+
+
+@pytest.mark.parametrize("records", [None, 100])
+@pytest.mark.parametrize(
+    ("label", "most"),
+    [
+        (Categorical("good", ("no", "yes")), 2 * 21),
+        (Categorical("good", ("no", "yes", "maybe")), 3 * 23),
+        (Numeric("weight", 0, 1), 2 * 21),
+    ],
+    ids=["two", "three", "number"],
+)
+def test_a_domain_that_is_too_large_costs_nothing(label, most, records, tmp_path, monkeypatch):
+    """Also where the number of records would be paid for first. There are 22 bins and 21 splits."""
+    domain = Domain(small_domain().attributes, label, records=records)
+    layout = Layout(domain, mixed_cuts(domain))
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", most)
+    check_layout(layout)
+    monkeypatch.setattr("frith.kernels.closed.MAX_CELLS", most - 1)
+    ledger = Ledger.create(tmp_path / "ledger.db", epsilon=1)
+    kind = ForestRegressor if domain.has_target else ForestClassifier
+    model = kind(domain, epsilon=1, ledger=tmp_path / "ledger.db")
+    table = small_table().drop(columns="good").assign(**{label.name: 0})
+    with pytest.raises(TooManyCells, match="the domain's attributes and labels"):
+        model.fit(table)
+    assert ledger.spent == 0
 
 
 @pytest.mark.parametrize(("records", "epsilon"), [(10**6, "0.1"), (10**8, "0.005"), (10**9, "1")])

@@ -1,16 +1,20 @@
 """Rules that were bought are facts: disjoint, counted, charged, and right as often as they say."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from frith import Forest, ForestClassifier, Ledger
+from frith import Categorical, Domain, Forest, ForestClassifier, Ledger
 from frith.datasets import load
 from frith.errors import BudgetExceeded, FormatError
 from frith.forest.nodes import Nodes
+from frith.growing.additive import bin_tree
 from frith.growing.rule_tree import MAX_CONDITIONS, MAX_RULES, rule_tree
+from frith.kernels.layout import Layout, mixed_cuts
+from frith.privacy.guarantee import Guarantee
 from tests.learners.conformance import LEARNERS
 from tests.tables import small_domain, small_table
 
@@ -104,6 +108,20 @@ def test_the_tree_of_rules_is_read_off_the_forest(name):
     X, y, domain = load(name)
     forest = ForestClassifier(domain, epsilon=1).fit(X, y).forest_
     assert rule_tree(forest) == rule_tree(Forest.from_json(forest.to_json()))
+
+
+def test_a_split_into_more_values_than_rules_takes_no_memory():
+    domain = Domain([Categorical("x", tuple(range(3_000)))], Categorical("y", ("a", "b")))
+    trees, _ = bin_tree(Layout(domain, mixed_cuts(domain)), 0)
+    values = np.arange(2.0 * trees.n_nodes).reshape(-1, 2)
+    forest = Forest(
+        domain, trees, values, Guarantee(Fraction(1)), np.zeros(trees.n_nodes), "product"
+    )
+    tracemalloc.start()
+    assert rule_tree(forest).n_nodes == 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
 
 
 @pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())

@@ -100,6 +100,9 @@ class FewSteps:
         if self.part == "named":
             whole = curator.remaining_share
             return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4))]
+        if self.part == "label":
+            whole = curator.remaining_share
+            return [NamingTree(curator, layout, n).learn(None, whole, Fraction(1, 4))]
         if self.part == "right":
             whole = curator.remaining_share
             return [NamingTree(curator, layout, n).learn(self.steps, whole, Fraction(1, 4), False)]
@@ -180,6 +183,7 @@ PARTS: tuple[Subject, ...] = (
     _subject("forest, a strength", FewSteps, part="strength", steps=1),
     _subject("forest, named labels", FewSteps, part="named", steps=1),
     _subject("forest, two levels of named labels", FewSteps, part="named", steps=2),
+    _subject("forest, one label for everybody", FewSteps, part="label"),
     _subject("forest, a partition", FewSteps, part="named", steps=0),
     _subject("forest, a partition and how many are right", FewSteps, part="right", steps=0),
     _subject("forest, a public prior", FewSteps, part="trust"),

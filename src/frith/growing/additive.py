@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
+from scipy.sparse import csr_array, identity
 
 from frith._arrays import Floats
 from frith.curator import CuratorLike
@@ -203,8 +205,10 @@ def _shrunk_sizes(
     """The records of each value: towards equal sizes, band by band, as far as noise explains them."""
     mean = n_records / len(sizes)
     waves = basis @ (sizes - mean)
-    power = np.array([(waves[band == b] ** 2).sum() for b in band])
-    count = np.array([(band == b).sum() for b in band])
+    power, count = np.empty(len(band)), np.empty(len(band))
+    for b in np.unique(band):
+        here = band == b
+        power[here], count[here] = (waves[here] ** 2).sum(), here.sum()
     kept = np.maximum(0, 1 - count * variance / np.maximum(power, 1e-9))
     if band[-1] != _EVERY_VALUE:
         kept = np.maximum.accumulate(kept[::-1])[::-1]
@@ -212,9 +216,9 @@ def _shrunk_sizes(
     return np.asarray(shrunk / shrunk.sum() * n_records)
 
 
-def _values(size: int) -> tuple[Floats, NDArray[np.int64]]:
+def _values(size: int) -> tuple[Any, NDArray[np.int64]]:
     """Without an order, each value stands for itself."""
-    return np.eye(size), np.full(size, _EVERY_VALUE)
+    return csr_array(identity(size)), np.full(size, _EVERY_VALUE)
 
 
 def _waves(size: int) -> tuple[Floats, NDArray[np.int64]]:

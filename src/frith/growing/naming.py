@@ -1,5 +1,6 @@
 """A tree that pays for choices which name labels, and little or nothing for counts.
 
+all     choose a label for everybody
 wide    choose a partition of all records and a label for each of its parts
 deep    for each level: at each open node choose a label for all of it, or (split, label left,
         label right)
@@ -27,7 +28,7 @@ from frith.growing.builder import TreeBuilder, keep_nodes, single_leaf
 from frith.growing.grids import partition_trees
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part, forest_of_parts
-from frith.kernels import LeafCounts, NamedSplits, Partitions, SplitCounts
+from frith.kernels import LabelChoice, LeafCounts, NamedSplits, Partitions, SplitCounts
 from frith.kernels.forests import RightCounts
 from frith.kernels.layout import Layout
 from frith.kernels.splits import BinarySplit, BinarySplits
@@ -52,15 +53,18 @@ class NamingTree:
     signal: float = math.inf
 
     def learn(
-        self, levels: int, share: Fraction, for_counts: Fraction, by_leaf: bool = True
+        self, levels: int | None, share: Fraction, for_counts: Fraction, by_leaf: bool = True
     ) -> Part:
         """A tree worth `share` of the budget, of which the part `for_counts` is for counts.
 
-        Without levels it is wide: one partition. Labels are counted in its leaves. Without `by_leaf`
+        With 0 levels it is wide: one partition; with None it is one label for everybody. Labels are
+        counted in its leaves. Without `by_leaf`
         that is how many records are right in all, or how common labels are, if one was chosen for all.
         """
         before, for_choices = self.curator.remaining_share, share * (1 - for_counts)
-        if levels:
+        if levels is None:
+            tree, labels = self._name_all(for_choices)
+        elif levels:
             tree, labels = self._grow(levels, for_choices / levels)
         else:
             tree, labels = self._part(for_choices)
@@ -76,6 +80,11 @@ class NamingTree:
         )
         shares, noise = leaf_shares(counts.values, counts.variance, labels, self.n_records)
         return Part(tree, np.log(shares), noise)
+
+    def _name_all(self, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
+        question = LabelChoice(LeafCounts(single_leaf(), self.layout.domain))
+        label = self.curator.choose(question, share, "label of everybody")
+        return single_leaf(), np.array([label])
 
     def _part(self, share: Fraction) -> tuple[Trees, NDArray[np.int64]]:
         trees, bins = partition_trees(self.layout)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from frith._cached import cached_property
 from frith.curator import CuratorLike
 from frith.growing.additive import AdditiveTables
 from frith.growing.boosting import (
@@ -21,8 +22,11 @@ from frith.growing.boosting import (
 from frith.growing.label_boosting import VectorBoosting
 from frith.growing.naming import NamingTree, are_balanced
 from frith.growing.parts import Part
+from frith.kernels.base import MAX_CELLS
+from frith.kernels.closed import check_cells
 from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
+from frith.kernels.splits import BinarySplits
 from frith.privacy.budget import Budget
 from frith.privacy.labeling import LabelingChoice
 from frith.privacy.mechanisms import SignChoice
@@ -42,6 +46,14 @@ _FOR_START_COUNTS = Fraction(40, 100)
 _FOR_STRENGTH = Fraction(8, 100)
 _FOR_LOOK = Fraction(5, 100)
 _ROOM_FOR_LOOK = 80
+
+
+def check_layout(layout: Layout) -> None:
+    """Raise, before anything is paid for, where a domain is too large for its first question."""
+    domain, splits = layout.domain, BinarySplits(layout)
+    has_steps = domain.has_target or domain.n_labels == 2
+    cells = 2 * len(splits) if has_steps else (layout.n_bins + 1) * domain.n_labels
+    check_cells(cells, "the domain's attributes and labels")
 
 
 def learn_parts(curator: CuratorLike, facts: Facts) -> list[Part]:
@@ -122,11 +134,10 @@ class Facts:
     def layout_of_steps(self) -> Layout:
         """Where cells are bought, which get cuts around the chosen ones, a number has more cuts."""
         domain, weights = self.layout.domain, self.layout.log_weights
-        return (
-            Layout(domain, mixed_cuts(domain, FINE), weights)
-            if plan(self.steps())[2]
-            else self.layout
-        )
+        if not plan(self.steps())[2]:
+            return self.layout
+        fine = Layout(domain, mixed_cuts(domain, FINE), weights)
+        return fine if BinarySplits(fine).fit else self.layout
 
     @property
     def room(self) -> float:
@@ -144,7 +155,7 @@ class Facts:
             return Route(tables=Fraction(1))
         if math.isinf(room):
             return Route(steps=LIMIT_STEPS)
-        are_too_many = n_labels > _MANY_LABELS and room >= _ROOM_FOR_MANY
+        are_too_many = room >= _ROOM_FOR_MANY and (n_labels > _MANY_LABELS or not self._splits.fit)
         if are_too_many or (room >= _ROOM_FOR_TABLES and self._is_filled):
             if room < _ROOM_FOR_BOTH:
                 return Route(tables=Fraction(1))
@@ -158,8 +169,14 @@ class Facts:
         start = Route(named=named, steps=steps, for_strength=_FOR_STRENGTH)
         return start if steps else Route(named=Fraction(1))
 
+    @cached_property
+    def _splits(self) -> BinarySplits:
+        return BinarySplits(self.layout)
+
     def steps_for(self, share: Fraction) -> int:
         """How many steps with a sign for every label pay, none too small for its proof; maybe 0."""
+        if not self._splits.fit:
+            return 0
         steps = max(1, min(MAX_STEPS, round(math.sqrt(self.signal * float(share)) / 5)))
         whole = share * (1 - self.kept - self.paid) * CHOICES * self.budget.total
         while steps and not _can_choose_signs(whole * min(step_shares(steps)), self.budget):
@@ -187,14 +204,17 @@ class Facts:
             return False
         return math.prod(a.size for a in attributes) <= 10 * self.n_records
 
-    def levels(self, share: Fraction) -> tuple[int, Fraction]:
+    def levels(self, share: Fraction) -> tuple[int | None, Fraction]:
         """How many levels of named labels pay, 0 for a partition; and the part for counts.
 
-        With many labels a low tree cannot name them all.
+        With many labels a low tree cannot name them all. None where not even one level may be asked:
+        its candidates are all pairs of labels at every split.
         """
         room, n_labels = self.room, self.layout.domain.n_labels
         limits = (16, 60) if n_labels < 8 else (12, 30)
-        levels = 0 if self._can_part(share) else 1 + sum(room >= limit for limit in limits)
+        pay = 1 + sum(room >= limit for limit in limits)
+        nodes = MAX_CELLS // (len(self._splits) * n_labels**2)  # that one question may be about
+        levels = 0 if self._can_part(share) else min(pay, nodes.bit_length()) or None
         return levels, _FOR_START_COUNTS if room >= _ROOM_FOR_STEPS else self._for_counts()
 
     @property
@@ -211,10 +231,12 @@ class Facts:
         return min(_MOST_FOR_RIGHT, Fraction(round(1_000 * _RIGHT / self.signal), 1_000))
 
     def _can_part(self, share: Fraction) -> bool:
-        """Whether a share is within what partitions are proven for: not a millionth of epsilon."""
+        """Whether a share is within what partitions are proven for, not a millionth of epsilon; and
+        whether one question may score them all."""
         amount = share * self.budget.total / 2  # counts take less than half of it
         choice = LabelingChoice(amount, self.records_per_person, (1,), self.budget.unit)
-        return choice.covers_slack and self.layout.domain.n_labels <= choice.MAX_LABELS
+        is_proven = choice.covers_slack and self.layout.domain.n_labels <= choice.MAX_LABELS
+        return is_proven and self._splits.fit
 
     def tables(self) -> int:
         """How many attributes' tables pay; Gaussian noise can afford all of them."""

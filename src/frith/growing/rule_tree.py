@@ -95,7 +95,10 @@ class _RuleTree:
 
     def ask(self, split: _Split) -> None:
         """Split every leaf that the question divides, unless that makes too many."""
-        sides = split.sides(self.domain.attributes[split.attribute].size)
+        size = self.domain.attributes[split.attribute].size
+        if split.cut == -1 and size > MAX_RULES:  # not even one leaf may have so many
+            return
+        sides = split.sides(size)
         parts = [self._parts(leaf, split, sides) for leaf in self.leaves]
         many = sum(max(1, len(p)) for p in parts)
         if self.asked == MAX_CONDITIONS or many > MAX_RULES or many == len(self.leaves):

@@ -43,6 +43,11 @@ class Candidates(Rebuilt, ABC):
     def weights(self) -> NDArray[np.float64]:
         return np.zeros(len(self))
 
+    @property
+    def n_scores(self) -> int:
+        """How many numbers its scores are computed from, as far as they are no cells of the kernel."""
+        return len(self)
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -228,6 +233,10 @@ class SignsChoice(Candidates):
     @property
     def weights(self) -> NDArray[np.float64]:
         return self.splits.weights
+
+    @property
+    def n_scores(self) -> int:
+        return len(self.splits) * self.domain.n_labels
 
     def __len__(self) -> int:
         return len(self.splits)

@@ -125,6 +125,8 @@ def check_question(question: object, domain: Domain, purpose: str) -> None:
     if asked is not None and not asked.same_codes(domain):
         raise QuestionError(f"{purpose}: the question is about another domain than the table's")
     _check_size(_counted(question), purpose)
+    if isinstance(question, CHOICES):
+        check_cells(question.n_scores, purpose)
 
 
 def _check_parts(part: object, purpose: str) -> None:
@@ -158,13 +160,17 @@ def _counted(question: object) -> Kernel | View:
     return question.kernel if isinstance(question, CHOICES) else question  # type: ignore[return-value]
 
 
-def _check_size(question: Question, purpose: str) -> None:
-    cells = math.prod(base_of(question).shape)
+def check_cells(cells: int, purpose: str) -> None:
+    """Raise where a question has, or its candidates are scored by, more than the public cap."""
     if cells > MAX_CELLS:
         raise TooManyCells(
             f"{purpose}: {cells:,} cells, and at most {MAX_CELLS:,} can be asked at once; "
             "use fewer or lower trees, or group the values of large attributes"
         )
+
+
+def _check_size(question: Question, purpose: str) -> None:
+    check_cells(math.prod(base_of(question).shape), purpose)
     if math.prod(question.shape) < 1 or question.l1 < 1:
         raise QuestionError(
             f"{purpose}: the question has nothing in it; name what is to be counted"

@@ -52,6 +52,10 @@ class NamedSplits(Candidates):
         return len(self.kernel.open_nodes)
 
     @property
+    def n_scores(self) -> int:
+        return len(self) * len(self.splits) * self.domain.n_labels**2
+
+    @property
     def n_options(self) -> int:
         """The candidates of each node."""
         n_labels = self.domain.n_labels

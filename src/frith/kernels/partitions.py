@@ -96,6 +96,10 @@ class Partitions(Candidates):
         """How many leaves each grid has."""
         return tuple(np.diff(self._ends)[len(self.splits.layout.cuts) - 1 :].tolist())
 
+    @property
+    def n_scores(self) -> int:
+        return len(self.splits) * self.domain.n_labels
+
     def __len__(self) -> int:
         return len(self.parts)
 

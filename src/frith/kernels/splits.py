@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frith._arrays import Rebuilt, frozen
 from frith._cached import cached_property
+from frith.kernels.base import MAX_CELLS
 from frith.kernels.layout import Layout
 
 GROUPED = 12
@@ -42,7 +45,8 @@ class BinarySplits(Rebuilt):
 
     @cached_property
     def _families(self) -> list[tuple[int, NDArray[np.int64] | None]]:
-        """For each attribute, cuts between its bins (None), or the sets of bins on the left."""
+        """For each attribute: cuts between its bins (None), single bins on the left (their numbers), or
+        sets of bins on the left (a row of zeros and ones each)."""
         families: list[tuple[int, NDArray[np.int64] | None]] = []
         for a, attribute in enumerate(self.layout.domain.attributes):
             size = attribute.size
@@ -50,10 +54,9 @@ class BinarySplits(Rebuilt):
                 families.append((a, None))
             if self.layout.is_numeric(a) or size < 2:
                 continue
-            families.append((a, frozen(np.eye(size)[: 1 if size == 2 else size], np.int64)))
+            families.append((a, frozen(np.arange(1 if size == 2 else size), np.int64)))
             if 3 < size <= GROUPED:
-                numbers = np.arange(1, 2 ** (size - 1))[:, None]
-                families.append((a, frozen((numbers >> np.arange(size)) & 1, np.int64)))
+                families.append((a, _groupings(size)))
         return families
 
     @cached_property
@@ -64,15 +67,22 @@ class BinarySplits(Rebuilt):
     def __len__(self) -> int:
         return sum(self._sizes) + 1
 
+    @property
+    def fit(self) -> bool:
+        """Whether one question may score all of them: with either sign, or for every label."""
+        return len(self) * max(2, self.layout.domain.n_outputs) <= MAX_CELLS
+
     def __getitem__(self, place: int) -> BinarySplit:
         for (a, sets), size in zip(self._families, self._sizes, strict=True):
             if place < size:
-                if sets is not None:
-                    return BinarySplit(a, members=sets[place].astype(bool))
                 if self.layout.is_numeric(a):
                     return BinarySplit(a, cut=int(self.layout.cuts[a][place]))
-                below = np.arange(self.layout.domain.attributes[a].size) <= place
-                return BinarySplit(a, members=below)
+                if _is_grouping(sets):
+                    return BinarySplit(a, members=sets[place].astype(bool))
+                codes = np.arange(self.layout.domain.attributes[a].size)
+                return BinarySplit(
+                    a, members=codes <= place if sets is None else codes == sets[place]
+                )
             place -= size
         if place > 0:
             raise IndexError("there are no more splits")
@@ -97,14 +107,22 @@ class BinarySplits(Rebuilt):
     def differences(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         """Left minus right of every split, from the sums of every bin (along the first axis)."""
         total = sums[self.layout.bins(0)].sum(axis=0)
-        left = [
-            np.cumsum(sums[self.layout.bins(a)], axis=0)[:-1]
-            if sets is None
-            else sets @ sums[self.layout.bins(a)]
-            for a, sets in self._families
-        ]
+        left = (_left(sums[self.layout.bins(a)], sets) for a, sets in self._families)
         return np.concatenate([*(2 * part - total for part in left), total[None]])
 
 
-def _is_grouping(sets: NDArray[np.int64] | None) -> bool:
-    return sets is not None and bool(np.any(sets.sum(axis=1) > 1))
+@functools.cache
+def _groupings(size: int) -> NDArray[np.int64]:
+    numbers = np.arange(1, 2 ** (size - 1))[:, None]
+    return frozen((numbers >> np.arange(size)) & 1, np.int64)
+
+
+def _is_grouping(sets: NDArray[np.int64] | None) -> TypeGuard[NDArray[np.int64]]:
+    return sets is not None and sets.ndim == 2
+
+
+def _left(bins: NDArray[np.int64], sets: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The left side of every split of a family, from the sums of its attribute's bins."""
+    if sets is None:
+        return np.cumsum(bins, axis=0)[:-1]
+    return sets @ bins if _is_grouping(sets) else bins[sets]

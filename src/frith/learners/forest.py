@@ -13,7 +13,7 @@ from frith.domain import Domain
 from frith.engines import Engine
 from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
-from frith.growing.planning import Facts, learn_parts
+from frith.growing.planning import Facts, check_layout, learn_parts
 from frith.growing.rule_tree import rule_tree
 from frith.growing.trusting import share_of_trust, trusted
 from frith.kernels import LeafCounts
@@ -116,9 +116,10 @@ class ForestClassifier(PredictionSets):
     *Named labels.* A score is the number of records that get their own label, so one more record
     raises each by 0 or by 1: range 1. A record is at one node of a level, so its nodes compose in
     parallel (`kernels.NamedSplits`); a partition and the labels of all its parts are one choice
-    (`privacy.labeling.LabelingChoice`). Counts in the leaves of one tree, and the count of records
-    that are right (`kernels.forests.RightCounts`): L1 = squared L2 = 1. The strength is a private
-    choice by the number of correct records, range 1 (`kernels.StrengthChoice`).
+    (`privacy.labeling.LabelingChoice`), and so is one label for everybody (`kernels.LabelChoice`).
+    Counts in the leaves of one tree, and the count of records that are right
+    (`kernels.forests.RightCounts`): L1 = squared L2 = 1. The strength is a private choice by the
+    number of correct records, range 1 (`kernels.StrengthChoice`).
     *Tables.* Attributes are chosen one after another by a monotone score of range 1. A record is in
     one cell of each of the m tables: L1 = squared L2 = m (`kernels.SplitCounts`). The temperature is
     a private choice by the number of correct records, a monotone score of range 1.
@@ -189,6 +190,7 @@ class ForestClassifier(PredictionSets):
         if for_size + for_rules >= 1:
             raise ValueError("size_share and rules_share leave nothing of the budget; lower one")
         layout, prior = self._layout(curator.domain), self._prior(curator)
+        check_layout(layout)
         per_person, budget = curator.records_per_unit, curator.budget
         reach = UNIT if curator.domain.n_labels == 2 else 1
         budget.check_pays(1 - for_size - for_rules, reach * per_person, "the forest")

@@ -12,22 +12,25 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
-from frith.domain import Domain, Numeric
+from frith.domain import Numeric
 from frith.engines import Engine
 from frith.engines.part import Part
 from frith.forest import Forest
 from frith.growing.parts import forest_of_parts
+from frith.growing.planning import check_layout
 from frith.growing.residual_boosting import MANY, Plan, ResidualBoosting
 from frith.kernels.gradients import UNIT
 from frith.kernels.layout import Layout, mixed_cuts
 from frith.kernels.quantiles import WHOLE
 from frith.kernels.residuals import HALF, tilt_of
+from frith.kernels.splits import BinarySplits
 from frith.learners.calibration import interval_radius
 from frith.learners.numbers import PrivateForestRegressor
 from frith.learners.parameters import one_of, share
 from frith.privacy.budget import Budget
 from frith.privacy.exact import exact, show
 
+_FINE = 256  # eight times the classifier's cuts, where there is signal to tell them apart
 _GAUSSIAN_GAIN = 1.7  # how much more signal a delta must buy before its guarantee is taken
 
 
@@ -189,12 +192,15 @@ class ForestRegressor(PrivateForestRegressor):
         budget, for_size = curator.budget, share("size_share", self.size_share)
         largest = UNIT + abs(tilt_of(level or WHOLE // 2))
         reach = largest * curator.records_per_unit
+        layout = Layout(curator.domain, mixed_cuts(curator.domain))
+        check_layout(layout)
         budget.check_pays((1 - for_size) / 3, reach, "the mean")
         n = curator.records(for_size)
         if self._part is not None and curator.domain.records is not None:
             n = max(1, round(n * (1 - share("held_out", self.held_out))))
         signal = signal_of(n, budget, curator.records_per_unit) * UNIT / largest
-        layout = Layout(curator.domain, _cuts(curator.domain, signal))
+        fine = Layout(curator.domain, mixed_cuts(curator.domain, _FINE))
+        layout = fine if signal >= MANY and BinarySplits(fine).fit else layout
         boosting = ResidualBoosting(curator, layout, n, signal, level, center)
         plan = Plan.of(signal).payable(budget, reach)
         return forest_of_parts(curator, boosting.learn(plan))
@@ -296,8 +302,3 @@ def signal_of(n_records: int, budget: Budget, per_person: int) -> float:
     if budget.unit == "epsilon":
         return n_records * float(budget.epsilon) / per_person
     return 25 * (n_records / per_person * math.sqrt(5.6 * float(budget.total)) / 17.5) ** (4 / 3)
-
-
-def _cuts(domain: Domain, signal: float) -> tuple[NDArray[np.int32], ...]:
-    """Those of the classifier, and eight times as many where there is signal to tell them apart."""
-    return mixed_cuts(domain, 256) if signal >= MANY else mixed_cuts(domain)
