@@ -258,9 +258,9 @@ def report(rows: pd.DataFrame) -> str:
     )
     parts.append(
         "Last, an attribute that earlier steps asked weighs more in the choice of the next, and from "
-        "s = 2,500 on cells get 55% of what steps and cells share (it was half). Both were picked on 20 tasks "
-        "of the tuned half (decision 5). Both halves were run with 55% everywhere first; then 55% was limited to "
-        "s = 2,500 and more, and every cell below ran again.\n"
+        "s = 2,500 on cells get 55% of what steps and cells share (it was half). Both were picked on 20 "
+        "tasks of the tuned half (decision 5). Both halves were run with 55% everywhere first; then 55% was "
+        "limited to s = 2,500 and more, and every cell below ran again.\n"
     )
     parts.append(
         f"*{WITH_DELTA}* has the delta of DP-EBM. Its budget goes through zCDP where that buys more, and "

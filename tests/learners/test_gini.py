@@ -10,6 +10,7 @@ from frith import Budget, Categorical, Domain, GiniForestClassifier, open_table
 from frith.audit.frozen import FrozenSource
 from frith.curator import Curator
 from frith.kernels.criteria import SCALE
+from frith.learners import gini
 from frith.learners.published.curator import _FIXED_POINT, PublishedCurator
 
 LABELS = ("x", "y", "z")
@@ -195,3 +196,14 @@ def test_there_are_no_more_trees_than_attributes_that_part_anything(sizes, trees
     used = kind(open_table(table, domain), Budget.of(1), source=source)
     learner = GiniForestClassifier(n_trees=5, max_depth=1, as_published=as_published)
     assert learner.learn(used).trees.n_trees == trees
+
+
+@pytest.mark.parametrize(("most", "levels"), [(47, 1), (48, 3)])
+def test_a_tree_of_many_values_stops_growing_instead_of_failing_after_its_charge(
+    monkeypatch, most, levels
+):
+    """Two children with 8 bins and 3 labels have 48 cells."""
+    monkeypatch.setattr(gini, "MAX_CELLS", most)
+    learner = GiniForestClassifier(DOMAIN, epsilon="inf", min_support=0, max_depth=2)
+    told = learner.fit(TABLE, notices=False).forest_.guarantee.asked
+    assert sum(q.purpose.startswith("labels at level") for q in told) == levels
