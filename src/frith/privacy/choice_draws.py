@@ -111,17 +111,17 @@ class _Trials:
             if trial == n:
                 return winners[:won]
             if place == _OUT:
-                self._prolong()
+                self._prolong(n - trial)
                 continue
             if _long_coin(int(self.gaps[place]), self.t, self.shift, LONGEST):
                 winners[won] = place
                 won += 1
             trial += 1
 
-    def _prolong(self) -> None:
-        """New bits behind those that are left."""
+    def _prolong(self, trials: int = 1) -> None:
+        """New bits for so many trials behind those that are left."""
         unread = self.words[self.at[0] // 64 :]
-        self.words, self.at[0] = np.concatenate([unread, _fresh_words(1)]), self.at[0] % 64
+        self.words, self.at[0] = np.concatenate([unread, _fresh_words(trials)]), self.at[0] % 64
 
 
 def _fresh_words(trials: int) -> NDArray[np.uint64]:
