@@ -78,6 +78,23 @@ def test_blocks_of_records_meet_without_a_seam_in_the_twin(rows):
     assert np.array_equal(summed(LeafCounts(grown, MIXED), batch), twin(batch, MIXED, grown))
 
 
+@examples(40)
+@given(st.data())
+def test_each_tree_has_a_height_of_its_own(data):
+    """So a deep tree makes the others take no more steps."""
+    domain = data.draw(domains())
+    grown = data.draw(any_trees(domain))
+    heights = grown.heights(domain)
+    assert len(heights) == grown.n_trees
+
+    def height(node):
+        if grown.attribute[node] < 0:
+            return 0
+        return 1 + max(height(child) for child in grown.children(node, domain))
+
+    assert heights.tolist() == [height(root) for root in grown.roots.tolist()]
+
+
 def test_counts_are_added_to_what_is_there_as_in_the_twin():
     grown = grow_random_trees(MIXED, 2, 2, np.random.default_rng(0))
     first, second = (random_batch(MIXED, 40, seed) for seed in (1, 2))

@@ -6,8 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frith import Categorical, Domain, ForestClassifier, ForestRegressor, Ledger, Numeric, Person
+from frith import (
+    Budget,
+    Categorical,
+    Domain,
+    ForestClassifier,
+    ForestRegressor,
+    Ledger,
+    Numeric,
+    Person,
+    open_table,
+)
+from frith.curator import Curator
+from frith.engines import MemoryEngine
 from frith.errors import DomainError, OutsideWindow
+from frith.parties import OpenSum, train_together
 
 ROWS = 300
 X = np.random.default_rng(0).random(ROWS)
@@ -74,6 +87,60 @@ def test_a_large_share_for_something_else_leaves_fewer_steps(tmp_path, size_shar
         folder = tmp_path / f"{label} of many"
         folder.mkdir()
         assert outcome(folder, label, "1e-5", 10**9, **shares) == (True, True)
+
+
+class Repeated(MemoryEngine):
+    """Every record of a table many times."""
+
+    times = 1
+
+    def aggregate(self, kernel):
+        return super().aggregate(kernel) * self.times
+
+
+def test_steps_after_a_look_at_the_labels_have_what_it_left(tmp_path):
+    """A look takes a twentieth; before, steps were planned as if it had cost nothing."""
+    names = tuple("abcdefgh")
+    y = np.where(X < 0.8, "a", np.random.default_rng(0).choice(list(names[1:]), ROWS))
+    table = pd.DataFrame({"x": X, "z": X[::-1], "y": y})
+    numbers = [Numeric("x", 0, 1), Numeric("z", 0, 1)]
+    domain = Domain(numbers, Categorical("y", names), records=2_000_000)
+    engine = Repeated(table, domain)
+    engine.times = 2_000_000 // ROWS
+    for epsilon in ("0.0019", "0.0022", "0.0025"):
+        asked = ForestClassifier(domain, epsilon=epsilon, n_jobs=1).fit(engine, notices=False)
+        assert asked.forest_.guarantee.asked[0].purpose == "labels"
+
+
+@pytest.mark.parametrize("size_share", ["0.02", "0.5", "0.9", "0.98"])
+def test_a_number_of_records_that_took_most_leaves_a_mean(size_share):
+    domain = Domain([Numeric("x", 0, 1)], LABELS["number"])
+    engine = Repeated(TABLE[["x", "number"]], domain)
+    engine.times = 10**11 // ROWS
+    model = ForestRegressor(domain, epsilon="1e-8", size_share=size_share, n_jobs=1)
+    assert model.fit(engine, notices=False).forest_.guarantee.asked
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-8"])
+@pytest.mark.parametrize(("label", "records"), [("two", None), ("number", 2**47)])
+def test_parties_are_refused_before_any_of_them_is_charged(tmp_path, label, records, epsilon):
+    """They add up what others choose from: sums of every attribute, of which each record is in one."""
+    columns = [f"x{i}" for i in range(200)]
+    table = pd.DataFrame(dict.fromkeys(columns, X)).assign(**{label: TABLE[label]})
+    domain = Domain([Numeric(name, 0, 1) for name in columns], LABELS[label], records=records)
+    paths = [tmp_path / name for name in ("one.db", "two.db")]
+    parties = {}
+    for i, path in enumerate(paths):
+        Ledger.create(path, epsilon=1)
+        part = open_table(table.iloc[i::2], domain)
+        parties[path.stem] = Curator(part, Budget.of(epsilon), ledger=Ledger(path))
+    kind = ForestRegressor if label == "number" else ForestClassifier
+    is_trained = True
+    try:
+        train_together(kind(domain), OpenSum(parties, disjoint=True))
+    except OutsideWindow:
+        is_trained = False
+    assert [Ledger(path).remaining != 1 for path in paths] == [is_trained] * 2
 
 
 @pytest.mark.parametrize("records", [None, ROWS])

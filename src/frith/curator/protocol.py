@@ -98,6 +98,13 @@ class CuratorLike(Party, Protocol):
         ...
 
 
+def most_counted(curator: CuratorLike) -> int:
+    """The most that one unit is counted in a choice: by parties, who add up what others choose from,
+    once for every attribute."""
+    per_unit = curator.records_per_unit
+    return per_unit if curator.has_private_choices else per_unit * len(curator.domain.attributes)
+
+
 def records_per_unit(domain: Domain) -> int:
     """The most records of one protected unit that are counted."""
     return 1 if domain.person is None else domain.person.records

@@ -96,9 +96,9 @@ class Trees(Rebuilt):
             first, first + (2 if is_set else domain.attributes[self.attribute[node]].branches)
         )
 
-    def height(self, domain: Domain) -> int:
-        """The most splits on a path."""
-        return int(_depths(self.first_child, self.widths(domain)).max())
+    def heights(self, domain: Domain) -> NDArray[np.int32]:
+        """For each tree the most splits on a path."""
+        return frozen(_heights(self.first_child, self.widths(domain))[self.roots], np.int32)
 
     def widths(self, domain: Domain) -> NDArray[np.int32]:
         """How many children each node has."""
@@ -272,12 +272,13 @@ def step(codes, i, node, steps):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _depths(first_child, widths):  # type: ignore[no-untyped-def]
-    depths = np.zeros(len(widths), dtype=np.int32)
-    for node in range(len(widths)):
+def _heights(first_child, widths):  # type: ignore[no-untyped-def]
+    """Children are behind their parents."""
+    heights = np.zeros(len(widths), dtype=np.int32)
+    for node in range(len(widths) - 1, -1, -1):
         for child in range(first_child[node], first_child[node] + widths[node]):
-            depths[child] = depths[node] + 1
-    return depths
+            heights[node] = max(heights[node], heights[child] + 1)
+    return heights
 
 
 @compiled

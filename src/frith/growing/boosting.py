@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from frith._arrays import Floats
 from frith.curator import CuratorLike
+from frith.curator.protocol import most_counted
 from frith.forest.trees import Trees
 from frith.growing.oblivious import ask_once
 from frith.growing.parts import Part
@@ -150,7 +151,7 @@ class SignBoosting:
 
     def _payable(self, room: float, whole: Fraction) -> float:
         """Less room where the smallest question would be too small for any noise that frith draws."""
-        budget, reach = self.curator.budget, UNIT * self.curator.records_per_unit
+        budget, reach = self.curator.budget, UNIT * most_counted(self.curator)
         while (steps := plan(room)[0]) > 1:
             least = min(CHOICES * min(step_shares(steps)), (1 - CHOICES) / steps)
             if budget.can_pay(least * whole, reach):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -67,6 +67,7 @@ def learn_parts(curator: CuratorLike, facts: Facts) -> list[Part]:
             steps = facts.steps_for(1 - _FOR_LOOK)
             return VectorBoosting(curator, layout, n, kept=kept).learn(steps, 1.5, Fraction(0))
         whole = curator.remaining_share - kept
+        facts = replace(facts, paid=1 - curator.remaining_share)  # the look is paid for
     # where choices read noisy tables of everything, those of a few attributes say more
     route = facts.route() if curator.has_private_choices else Route(tables=Fraction(1))
     parts: list[Part] = []
@@ -228,7 +229,9 @@ class Facts:
             return _FOR_COUNTS
         if self.room < _ROOM_FOR_COUNTS and self.signal < _SIGNAL_FOR_COUNTS:
             return Fraction(0)
-        return min(_MOST_FOR_RIGHT, Fraction(round(1_000 * _RIGHT / self.signal), 1_000))
+        part = min(_MOST_FOR_RIGHT, Fraction(round(1_000 * _RIGHT / self.signal), 1_000))
+        is_payable = self.budget.can_pay(part / 2, self.records_per_person)  # with room for rules
+        return part if is_payable else Fraction(0)
 
     def _can_part(self, share: Fraction) -> bool:
         """Whether a share is within what partitions are proven for, not a millionth of epsilon; and

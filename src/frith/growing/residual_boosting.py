@@ -112,17 +112,17 @@ class Plan:
         steps = max(1, min(MAX_STEPS, round(0.12 * math.sqrt(signal))))
         return cls(interval, start, steps=steps)
 
-    def payable(self, budget: Budget, reach: int) -> Plan:
+    def payable(self, budget: Budget, left: Fraction, reach: int) -> Plan:
         """Fewer steps, or none, where a question would be too small for any noise that frith draws.
 
-        `reach` is the most that a record, or all of a person, move a sum.
+        `left` is the share that the plan is for, `reach` the most that a record, or all of a person,
+        move a sum.
         """
         steps = self.steps
         while steps:
             rest = min(min(step_shares(steps)), Fraction(1, steps + 2 * _PAIRS + 1))
-            if budget.can_pay(
-                min(self.start, (1 - _CELLS_OF_MANY) * _LEAST_FOR_STEPS * rest), 2 * reach
-            ):
+            least = min(self.start, (1 - _CELLS_OF_MANY) * _LEAST_FOR_STEPS * rest)
+            if budget.can_pay(least * left, 2 * reach):
                 return replace(self, steps=steps)
             steps -= 1
         return self if self.second else Plan()

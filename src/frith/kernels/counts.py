@@ -81,23 +81,23 @@ class LeafCounts(Rebuilt):
         else:
             number = trees.nodes[:, 3]
             _count_leaves(
-                batch.codes, batch.labels, trees.roots, trees.steps, self._height, number, out
+                batch.codes, batch.labels, trees.roots, trees.steps, self._heights, number, out
             )
 
     @cached_property
-    def _height(self) -> int:
-        return self.trees.height(self.domain)
+    def _heights(self) -> NDArray[np.int32]:
+        return self.trees.heights(self.domain)
 
 
 @compiled
-def _count_leaves(codes, labels, roots, steps, height, number, out):  # type: ignore[no-untyped-def]
+def _count_leaves(codes, labels, roots, steps, heights, number, out):  # type: ignore[no-untyped-def]
     """Records go down a tree side by side, so that one need not wait for another's node."""
     at = np.empty(_BLOCK, dtype=np.uint32)
     for start in range(0, len(codes), _BLOCK):
         n = min(_BLOCK, len(codes) - start)
-        for root in roots:
-            at[:n] = root
-            for _ in range(height):
+        for tree in range(len(roots)):
+            at[:n] = roots[tree]
+            for _ in range(heights[tree]):
                 for k in range(n):
                     at[k] = step(codes, start + k, at[k], steps)
             for k in range(n):

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
+from frith.curator.protocol import most_counted
 from frith.domain import Domain
 from frith.engines import Engine
 from frith.forest import Forest
@@ -142,7 +143,7 @@ class ForestClassifier(PredictionSets):
     opinion, and no record was counted for them. A leaf's noise is that of the released sums behind
     it; where the budget is too small for sums, it is as large as the steps that noise may have chosen.
     Probabilities are guesses where nothing is counted: below n epsilon = 4000 with two labels, and
-    with more where n epsilon is below 100, and below 20 for each label.
+    with more where it is below 100 in all and below 20 for each label.
 
     Examples
     --------
@@ -192,8 +193,8 @@ class ForestClassifier(PredictionSets):
         layout, prior = self._layout(curator.domain), self._prior(curator)
         check_layout(layout)
         per_person, budget = curator.records_per_unit, curator.budget
-        reach = UNIT if curator.domain.n_labels == 2 else 1
-        budget.check_pays(1 - for_size - for_rules, reach * per_person, "the forest")
+        reach = (UNIT if curator.domain.n_labels == 2 else 1) * most_counted(curator)
+        budget.check_pays(1 - for_size - for_rules, reach, "the forest")
         if for_rules:
             budget.check_pays(for_rules, per_person, "rules_share")
         n = curator.records(for_size)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from frith.curator import CuratorLike
+from frith.curator.protocol import most_counted
 from frith.domain import Numeric
 from frith.engines import Engine
 from frith.engines.part import Part
@@ -191,7 +192,7 @@ class ForestRegressor(PrivateForestRegressor):
         level, center = self._level(), self._center(curator)
         budget, for_size = curator.budget, share("size_share", self.size_share)
         largest = UNIT + abs(tilt_of(level or WHOLE // 2))
-        reach = largest * curator.records_per_unit
+        reach = largest * most_counted(curator)
         layout = Layout(curator.domain, mixed_cuts(curator.domain))
         check_layout(layout)
         budget.check_pays((1 - for_size) / 3, reach, "the mean")
@@ -202,7 +203,7 @@ class ForestRegressor(PrivateForestRegressor):
         fine = Layout(curator.domain, mixed_cuts(curator.domain, _FINE))
         layout = fine if signal >= MANY and BinarySplits(fine).fit else layout
         boosting = ResidualBoosting(curator, layout, n, signal, level, center)
-        plan = Plan.of(signal).payable(budget, reach)
+        plan = Plan.of(signal).payable(budget, curator.remaining_share, reach)
         return forest_of_parts(curator, boosting.learn(plan))
 
     def _level(self) -> int | None:

@@ -71,7 +71,7 @@ class Budget:
         """Raise `OutsideWindow` where it does not: before the first question, so nothing is lost."""
         if not self.can_pay(share, sensitivity):
             raise OutsideWindow(
-                f"{what} would get {readable(share)} of epsilon {readable(self.epsilon)}, too little for any "
+                f"{what} would get {readable(share)} of epsilon {readable(self.epsilon)}, too little for the "
                 "noise that frith draws; raise epsilon or that share, or count fewer records of a "
                 "person; nothing was charged"
             )
