@@ -9,8 +9,8 @@ import pytest
 from frith import Budget, Categorical, Domain, GiniForestClassifier, open_table
 from frith.audit.frozen import FrozenSource
 from frith.curator import Curator
+from frith.growing import grower
 from frith.kernels.criteria import SCALE
-from frith.learners import gini
 from frith.learners.published.curator import _FIXED_POINT, PublishedCurator
 
 LABELS = ("x", "y", "z")
@@ -203,7 +203,7 @@ def test_a_tree_of_many_values_stops_growing_instead_of_failing_after_its_charge
     monkeypatch, most, levels
 ):
     """Two children with 8 bins and 3 labels have 48 cells."""
-    monkeypatch.setattr(gini, "MAX_CELLS", most)
+    monkeypatch.setattr(grower, "MAX_CELLS", most)
     learner = GiniForestClassifier(DOMAIN, epsilon="inf", min_support=0, max_depth=2)
     told = learner.fit(TABLE, notices=False).forest_.guarantee.asked
     assert sum(q.purpose.startswith("labels at level") for q in told) == levels

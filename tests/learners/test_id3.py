@@ -116,3 +116,15 @@ def test_min_support_of_nothing_splits_what_noise_would_stop():
     for least, depth in ((None, 0), (0, 1)):
         learner = ID3Classifier(queries="counts", max_depth=1, min_support=least)
         assert asked(learner, invent)[0].max_depth == depth
+
+
+def test_a_tree_of_many_values_stops_growing_instead_of_failing_after_its_charge():
+    """Each of 3,000 nodes has 6,000 bins and 2 labels: more than one question may be about."""
+    values = tuple(range(3_000))
+    domain = Domain([Categorical("a", values), Categorical("b", values)], DOMAIN.label, records=100)
+    table = pd.DataFrame({"a": values[:100], "b": values[:100], "label": ["x", "y"] * 50})
+    learner = ID3Classifier(domain, epsilon="inf", queries="exponential")
+    told = learner.fit(table, notices=False).forest_.guarantee.asked
+    purposes = [q.purpose for q in told]
+    assert "splits of level 1" in purposes
+    assert "sizes at level 2" not in purposes

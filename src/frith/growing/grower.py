@@ -11,6 +11,7 @@ from frith.domain import Domain
 from frith.forest.trees import Trees
 from frith.growing.builder import TreeBuilder, keep_nodes
 from frith.kernels import SplitCounts
+from frith.kernels.base import MAX_CELLS
 from frith.kernels.layout import Layout, equal_width_cuts
 
 
@@ -93,6 +94,10 @@ class Grower:
         return SplitCounts(
             keep_nodes(self.trees(), kept), self.layout, number[nodes], asks
         ), allowed
+
+    def can_count(self, nodes: Sequence[int]) -> bool:
+        """Whether one question may be about every split of these leaves: then also about their children."""
+        return len(nodes) * self.layout.n_bins * self.domain.n_labels <= MAX_CELLS
 
     def trees(self) -> Trees:
         return self.builder.trees()

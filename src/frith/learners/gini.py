@@ -15,9 +15,7 @@ from frith.growing.consistency import make_consistent
 from frith.growing.grower import Grower
 from frith.growing.pruning import collapse, splits_worth_keeping
 from frith.kernels import NodeCounts, NodeSplits, SplitCounts
-from frith.kernels.base import MAX_CELLS
 from frith.kernels.criteria import GiniMass
-from frith.kernels.layout import Layout
 from frith.learners.classifier import PrivateForestClassifier
 from frith.learners.parameters import is_exponential, whole
 from frith.learners.published.gini import learn_as_published
@@ -157,7 +155,9 @@ class GiniForestClassifier(PrivateForestClassifier):
             noise += [labels.variance] * len(open_nodes)
             places = [i for i, x in enumerate(labels.values) if self._may_split(x, allowed[i])]
             picks = _choose(curator, level, places, allowed, share, number, exponential)
-            if not _can_count(level.layout, picks):
+            attributes = domain.attributes
+            children = sum(attributes[a].branches for a in grower.layout.attribute_of[picks])
+            if not grower.can_count(range(children)):
                 break
             open_nodes = grower.split_all(open_nodes, places, picks)
             if not open_nodes:
@@ -177,13 +177,6 @@ class GiniForestClassifier(PrivateForestClassifier):
             counts, noise = make_consistent(trees, curator.domain, counts, noise)
         forest = Forest(curator.domain, trees, counts, curator.guarantee, noise, vote="weighted")
         return collapse(forest, live)
-
-
-def _can_count(layout: Layout, picks: list[int]) -> bool:
-    """Whether the children of these splits are few enough to be counted together."""
-    attributes = layout.domain.attributes
-    children = sum(attributes[a].branches for a in layout.attribute_of[picks])
-    return children * layout.n_bins * layout.domain.n_labels <= MAX_CELLS
 
 
 def _choose(

@@ -145,6 +145,8 @@ class ID3Classifier(PrivateForestClassifier):
         by = criterion(self.criterion, curator.records(share) if known else MAX_CAP)
         open_nodes = list(grower.roots)
         for number in range(1, depth + 1):
+            if number > 1 and not grower.can_count(open_nodes):
+                break
             level, allowed = grower.level(open_nodes)
             sizes = curator.noisy_counts(NodeSizes(level), share, f"sizes at level {number}")
             least = _least_size(grower, sizes.variance)

@@ -144,6 +144,8 @@ class InfoGainForestClassifier(PrivateForestClassifier):
         splits = for_splits * curator.remaining_share
         open_nodes = list(grower.roots)
         for number in range(1, depth + 1):
+            if number > 1 and not grower.can_count(open_nodes):
+                break
             level, allowed = grower.level(open_nodes)
             of_tree = [grower.tree[node] for node in open_nodes]
             allowed &= may_ask[of_tree][:, level.layout.attribute_of]
