@@ -33,6 +33,8 @@ REPORT = ROOT / "docs" / "results" / "warehouse.md"
 VALUES = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot")
 EACH, PASSES = 10, 3
 BARE, FASTER = 0.85, 1.4
+HELD = ("postgres", "spark")
+"""The engines that these limits are for."""
 EARLIER = "844ac45"
 """The last commit whose engines sent cells to Python and not codes."""
 
@@ -165,11 +167,16 @@ def compare(source: str, sources: dict[str, Path], rounds: int) -> dict[str, Any
             "median": statistics.median(times["now"])}  # fmt: skip
 
 
+def ratios_of(found: dict[str, float]) -> tuple[float, float]:
+    """How many times as fast as the earlier source, and as the bare stream."""
+    return found["earlier"] / found["now"], found["bare"] / found["now"]
+
+
 def page(rows: dict[str, dict[str, float]], options: argparse.Namespace) -> str:
     lines = []
     for engine, found in rows.items():
         rates = (options.records / found[name] / 1e6 for name in ("earlier", "now", "bare"))
-        ratios = found["earlier"] / found["now"], found["bare"] / found["now"]
+        ratios = ratios_of(found)
         lines.append(f"| {engine} | {' | '.join(f'{x:.2f}' for x in (*rates, *ratios))} |")
     return "\n".join(
         [
@@ -178,7 +185,8 @@ def page(rows: dict[str, dict[str, float]], options: argparse.Namespace) -> str:
             f"Written by `benchmarks/warehouse.py`: {options.records:,} records, ten columns of text and "
             f"ten of numbers, {options.rounds} rounds in turns, of which the fastest pass counts, on "
             f"{len(os.sched_getaffinity(0))} cores that the database shares. Million records a second. "
-            f"Wanted: {FASTER} times the earlier source, and {BARE} of the bare stream.",
+            f"Wanted of {' and '.join(HELD)}: {FASTER} times the earlier source, and {BARE} of the bare "
+            "stream.",
             "",
             "| engine | earlier | now | bare stream | times the earlier | of the bare stream |",
             "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -214,7 +222,8 @@ def main() -> int:
             _git("worktree", "remove", "--force", str(earlier))
     options.out.write_text(page(rows, options), encoding="utf-8")
     print(options.out.read_text())
-    return 0
+    ratios = [ratios_of(rows[engine]) for engine in HELD if engine in rows]
+    return 0 if all(times >= FASTER and share >= BARE for times, share in ratios) else 1
 
 
 def _git(*arguments: str) -> None:
